@@ -440,6 +440,7 @@ int commit_scan(struct store *output, const struct commit_identity *identity, co
     struct commit_log *log = log_new(output, identity);
     AUTO(commit_reader_release) struct commit_reader reader = reader_of(log, each, context);
     reader.seen = identity->seen;
+    reader.is_brief = true;
     bool must_exist = false;
     int result = 0;
     do {

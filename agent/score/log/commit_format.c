@@ -486,8 +486,27 @@ static void read_record(struct jsonrow *row, const json_t *workers, struct commi
     }
 }
 
-int commit_read_records(const struct commit_object *object, commit_each *each, void *context,
-                        struct error *err) {
+/* Of a try as it is written here: its type, without reading on. False: another line. */
+static bool read_type(const char *at, const char *end, struct commit_record *record) {
+    const char *found = end - at > 4 && memcmp(at, "[\"", 2) == 0 && at[2] && at[3] == '"'
+                            ? strchr(letters, at[2])
+                            : NULL;
+    record->type = found ? (enum commit_record_type)(found - letters) : COMMIT_END;
+    return found && commit_is_try(record->type);
+}
+
+/* As read_record, of a whole line. False: it is bad. */
+static bool read_line(const char *at, const char *end, const json_t *workers, char *room,
+                      struct commit_record *record) {
+    struct jsonrow row;
+    jsonrow_begin(&row, jsontext_space(at, end), end, room);
+    read_record(&row, workers, record);
+    const char *behind = jsonrow_end(&row);
+    return behind && jsontext_space(behind, end) == end;
+}
+
+int commit_read_records(const struct commit_object *object, bool is_brief, commit_each *each,
+                        void *context, struct error *err) {
     const char *text = object->text.data;
     size_t size = object->text.size;
     const json_t *workers = json_object_get(object->tree, "workers");
@@ -497,12 +516,10 @@ int commit_read_records(const struct commit_object *object, commit_each *each, v
     for (int64_t line = 2; last && at && ++at < last; line++) {
         const char *end = memchr(at, '\n', (size_t)(last - at));
         struct commit_record record = {.epoch = object->head.epoch};
-        struct jsonrow row;
-        jsonrow_begin(&row, jsontext_space(at, end), end, room);
-        read_record(&row, workers, &record);
+        bool is_read =
+            (is_brief && read_type(at, end, &record)) || read_line(at, end, workers, room, &record);
         AUTO(tree_freep) json_t *failures = (json_t *)(uintptr_t)record.failures;
-        const char *behind = jsonrow_end(&row);
-        if (!behind || jsontext_space(behind, end) != end) {
+        if (!is_read) {
             return error_set(err, ERROR_INVALID, "line %lld is not a commit record",
                              (long long)line);
         }

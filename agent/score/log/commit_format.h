@@ -117,6 +117,7 @@ void commit_keep_requests(json_t **kept, const struct commit_head *head);
 /* -1 with *err ends the reading. All arguments are borrowed until it returns. */
 typedef int commit_each(void *context, const struct commit_head *head,
                         const struct commit_record *record, struct error *err);
-/* Passes each record to `each`. INVALID names the line. */
-NODISCARD int commit_read_records(const struct commit_object *object, commit_each *each,
-                                  void *context, struct error *err);
+/* Passes each record to `each`; is_brief: of tries, as they are written here, only the type and the
+ * epoch, unchecked otherwise. INVALID names the line. */
+NODISCARD int commit_read_records(const struct commit_object *object, bool is_brief,
+                                  commit_each *each, void *context, struct error *err);

@@ -149,7 +149,8 @@ int commit_reader_finish(struct commit_reader *reader, struct error *err) {
     }
     struct commit_object *held = &reader->held;
     reader->is_held = false;
-    if (reader->each && commit_read_records(held, reader->each, reader->context, err) < 0) {
+    if (reader->each &&
+        commit_read_records(held, reader->is_brief, reader->each, reader->context, err) < 0) {
         AUTO(text_freep) char *name = commit_name(reader->run, held->head.number);
         return error_context(err, "%s/%s", store_path(reader->store), name);
     }
@@ -251,7 +252,7 @@ int commit_reader_again(const struct commit_reader *reader, int64_t number, stru
         return refuse(reader, number, err, "was complete and is truncated now");
     }
     if (commit_read_head(text, object.text.size, &object.head, &object.tree, err) < 0 ||
-        commit_read_records(&object, reader->each, reader->context, err) < 0) {
+        commit_read_records(&object, reader->is_brief, reader->each, reader->context, err) < 0) {
         return error_context(err, "%s/%s", store_path(reader->store), name);
     }
     return 0;

@@ -99,6 +99,54 @@ static void what_has_no_room_is_read_again(void) {
     CHECK_OK(store_clear(store, ".windlass/", &err), &err);
 }
 
+struct told {
+    enum commit_record_type types[8];
+    int count, texts, firsts; /* how many have a text, and a first cell */
+};
+
+static int note(void *context, const struct commit_head *head UNUSED,
+                const struct commit_record *record, struct error *err UNUSED) {
+    struct told *told = context;
+    told->types[told->count] = record->type;
+    told->count = (told->count + 1) % (int)ARRAY_LEN(told->types);
+    told->texts += record->text_size > 0;
+    told->firsts += record->first > 0;
+    return 0;
+}
+
+static void a_look_gets_only_the_type_of_tries(void) {
+    static const enum commit_record_type types[] = {COMMIT_DONE,      COMMIT_PARTIAL, COMMIT_FAILED,
+                                                    COMMIT_RETRY,     COMMIT_VOID,    COMMIT_BEGIN,
+                                                    COMMIT_PUBLISHED, COMMIT_END};
+    struct error err = {0};
+    struct commit_identity identity = identity_of(NULL);
+    struct commit_log *log = NULL;
+    struct told looked = {0}, read = {0};
+    int64_t stored = 0;
+    CHECK_OK(commit_open(store, &identity, NULL, NULL, &log, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        struct commit_record record = {.type = types[i],
+                                       .first = 1,
+                                       .cells = 1,
+                                       .place = COMMIT_TEXT,
+                                       .text = "a \"text\"",
+                                       .text_size = 8};
+        CHECK_OK(commit_add(log, &record, &err), &err);
+    }
+    while (stored < (int64_t)ARRAY_LEN(types)) {
+        CHECK(commit_poll(log, /* at_once= */ true, clock_monotonic_ms(), &stored, &err) >= 0);
+        poll(NULL, 0, 1);
+    }
+    CHECK_OK(commit_replay(log, note, &read, &err), &err);
+    commit_free(log);
+    CHECK_OK(commit_scan(store, &identity, note, &looked, &err), &err);
+    CHECK(memcmp(looked.types, types, sizeof types) == 0);
+    CHECK(memcmp(read.types, types, sizeof types) == 0);
+    CHECK(looked.texts == 3 && looked.firsts == 3);
+    CHECK(read.texts == 7 && read.firsts == 7);
+    CHECK_OK(store_clear(store, ".windlass/", &err), &err);
+}
+
 static void memory_is_bounded(void) {
     struct commit_seen *seen = commit_seen_new(1000);
     struct buffer text;
@@ -162,6 +210,7 @@ int main(void) {
     CHECK_OK(store_open("seentest/out", /* writes= */ true, &store, &err), &err);
     TEST(each_commit_is_read_once);
     TEST(what_has_no_room_is_read_again);
+    TEST(a_look_gets_only_the_type_of_tries);
     TEST(memory_is_bounded);
     TEST(a_folder_that_is_deleted_ends_it);
     store_free(store);

@@ -154,7 +154,7 @@ static int read_commit(const char *text, size_t size, struct commit_record *ret_
     struct commit_object object = {.text = {.data = (char *)text, .size = size}};
     int result = commit_read_head(text, size, &object.head, &object.tree, err);
     if (result == 0) {
-        result = commit_read_records(&object, keep_text, ret_record, err);
+        result = commit_read_records(&object, /* is_brief= */ false, keep_text, ret_record, err);
     }
     json_decref(object.tree);
     return result;
