@@ -313,19 +313,6 @@ static int transposed_conv(struct network *net, int x, struct layer l, int extra
                                    INTS("output_padding", extra, extra)));
 }
 
-// As in U-Nets, generators and CycleGAN; the last but one has outputs that fill no phases.
-static void upsampled(struct network *net, struct size size) {
-    int x = op(net, "Relu", conv(net, picture(net, size, 3), (struct layer){24, 3, 3, 1, 1}));
-    int y = batch_norm(net, transposed_conv(net, x, (struct layer){32, 24, 4, 2, 1}, 0), 32);
-    y = times(net, y, op(net, "Sigmoid", y));
-    int z = transposed_conv(net, x, (struct layer){32, 24, 2, 2, 0}, 0);
-    y = op(net, "Relu", add(net, z, y));
-    y = op(net, "Relu", norm(net, transposed_conv(net, y, (struct layer){20, 32, 3, 2, 1}, 1), 20));
-    y = transposed_conv(net, y, (struct layer){12, 20, 3, 2, 1}, 0);
-    network_output(net,
-                   op(net, "Tanh", transposed_conv(net, y, (struct layer){3, 12, 5, 1, 2}, 0)));
-}
-
 #include "tests/conformance/fusion_networks.inc"
 
 static void products(struct network *net, struct size size) {
@@ -574,6 +561,10 @@ static void test_dilated_ones_are_split(void) {
     arena_release(&net.graph.arena);
 }
 
+static void test_groups_are_fused(void) {
+    check_steps(groups, (struct size){1, 9, 9}, "*", 6); // of 14 nodes
+}
+
 static void test_rows_belong_to_the_product(void) {
     check_steps(transformer_layer, (struct size){3, 5, 40}, "fast Gemm", 2); // of 5 nodes
 }
@@ -591,6 +582,7 @@ int main(void) {
     TEST(test_pairs_are_one_step);
     TEST(test_norms_belong_to_the_concatenation);
     TEST(test_dilated_ones_are_split);
+    TEST(test_groups_are_fused);
     TEST(test_rows_belong_to_the_product);
     TEST(test_bounds_belong_to_the_product);
     for (size_t i = 0; i < ARRAY_LEN(references); i++) {

@@ -11,7 +11,7 @@
  * multiplications and 4 times the weights, for activations large enough to repay the larger
  * weights; F(2x2, 3x3), with 4/9 of the multiplications and 16/9 of the weights; F(2x2, 3x3) with
  * stride 2, with 25/36 and 25/9; and one for depthwise convolutions, where each channel has a
- * separate kernel. */
+ * separate kernel, and for those whose groups share blocks. */
 #pragma once
 
 #include "agent/engine/device/cpu/fast/conv_weights.h"

@@ -39,7 +39,7 @@ bool conv_reads_planar(const struct vector_ops *ops, const struct conv_shape *sh
 
 enum conv_algorithm conv_choose(const struct vector_ops *ops, const struct conv_shape *s,
                                 bool planar, int threads) {
-    if (s->depthwise) {
+    if (s->depthwise || conv_groups_share(ops, s)) {
         return CONV_DEPTHWISE;
     }
     if ((planar && conv_reads_planar(ops, s)) || s->groups > 1 || s->transposed) {
@@ -369,7 +369,7 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
     enum conv_algorithm algorithm = conv->weights->algorithm;
     bool padded = s->pad_top || s->pad_left || s->pad_bottom || s->pad_right;
     conv->threads = threads;
-    conv->groups = MAX(s->groups, 1);
+    conv->groups = algorithm == CONV_DEPTHWISE ? 1 : MAX(s->groups, 1);
     conv->winograd = conv_winograd(conv->ops, algorithm);
     conv->in_place = algorithm == CONV_DIRECT && in_blocked && !in_pending && !padded &&
                      !s->doubled && !conv->weights->planar && !s->depth.kernel;

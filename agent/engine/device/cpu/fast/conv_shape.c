@@ -6,6 +6,12 @@ bool conv_groups_fit(const struct vector_ops *ops, const struct conv_shape *s) {
            s->channels_out / s->groups % ops->block == 0;
 }
 
+bool conv_groups_share(const struct vector_ops *ops, const struct conv_shape *s) {
+    int reads = conv_group_reads(s);
+    return s->groups > 1 && !s->transposed && s->channels_in == s->channels_out &&
+           reads < ops->block && ops->block % reads == 0;
+}
+
 struct conv_shape conv_shape_unfold(const struct vector_ops *ops, const struct conv_shape *shape,
                                     bool planar) {
     struct conv_shape s = *shape;

@@ -17,8 +17,8 @@ struct conv_depth {
 struct conv_shape {
     int n, channels_in, channels_out;
     bool depthwise; /* channels_in is channels_out, weights are [out, 1, kh, kw] */
-    int groups; /* 0 and 1: one. Else conv_groups_fit, and the weights are [out, in / groups, kh,
-                   kw] */
+    int groups; /* 0 and 1: one. Else they fit or share blocks (below), and the weights are [out, in
+                   / groups, kh, kw] */
     int in_h, in_w; /* the source in memory */
     bool is_whole;  /* whole numbers: no algorithm that rounds */
     bool doubled;   /* each pixel is read as 2x2 equal ones (nearest-neighbour upsampling by 2) */
@@ -42,6 +42,13 @@ struct conv_shape {
 /* Whether a group's channels, in and out, fill whole blocks: with zeros for those of other groups
  * an infinite value would spoil these. */
 bool conv_groups_fit(const struct vector_ops *ops, const struct conv_shape *shape);
+/* Whether a block is several whole groups, with as many outputs as inputs: it is computed as a
+ * depthwise convolution whose lanes also read those of their group. */
+bool conv_groups_share(const struct vector_ops *ops, const struct conv_shape *shape);
+/* The input channels that an output reads. */
+static inline int conv_group_reads(const struct conv_shape *shape) {
+    return shape->depthwise ? 1 : shape->channels_in / MAX(shape->groups, 1);
+}
 /* The shape whose images are the planes of the output; one of two dimensions as it is. planar: the
  * input's channels are read one by one, not in blocks. */
 struct conv_shape conv_shape_unfold(const struct vector_ops *ops, const struct conv_shape *shape,

@@ -241,14 +241,16 @@ static void pack_winograd(const struct vector_ops *ops, const struct conv_shape 
     }
 }
 
-// [channel block][ky][kx][lane]
+// [channel block][ky][kx][channel of the group][lane]
 static void pack_depthwise(const struct vector_ops *ops, const struct conv_shape *s,
                            const struct conv_source *source, float *data) {
-    int b = ops->block, taps = s->kernel_h * s->kernel_w;
-    for (int o = 0; o < s->channels_out; o++) {
-        for (int k = 0; k < taps; k++) {
-            data[(o / b * taps + k) * b + o % b] =
-                source->weights[o * taps + k] * (source->scale ? source->scale[o] : 1);
+    size_t b = (size_t)ops->block, taps = (size_t)(s->kernel_h * s->kernel_w);
+    size_t reads = (size_t)conv_group_reads(s), values = reads * taps;
+    for (size_t o = 0; o < (size_t)s->channels_out; o++) {
+        for (size_t k = 0; k < values; k++) { // k / reads: the tap
+            data[(o / b * values + k) * b + o % b] =
+                source->weights[o * values + k % reads * taps + k / reads] *
+                (source->scale ? source->scale[o] : 1);
         }
     }
 }
@@ -267,7 +269,7 @@ static size_t packed_count(const struct vector_ops *ops, const struct conv_shape
     case CONV_THIN:
         return ins * (size_t)s->channels_out * taps;
     case CONV_DEPTHWISE:
-        return outs * taps;
+        return outs * taps * (size_t)conv_group_reads(s);
     case CONV_DIRECT:
         break;
     }

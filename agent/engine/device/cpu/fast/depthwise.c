@@ -15,7 +15,8 @@ void depthwise_rows(const struct conv_pass *run, const struct conv_unit *unit, i
                     const float *in, size_t in_row) {
     const struct conv *conv = run->conv;
     size_t b = (size_t)conv->ops->block;
-    size_t taps = (size_t)(conv->shape.kernel_h * conv->shape.kernel_w);
+    int reads = conv_group_reads(&conv->shape);
+    size_t taps = (size_t)(conv->shape.kernel_h * conv->shape.kernel_w * reads);
     for (int block = unit->block; block < unit->block_end; block++) {
         struct direct_job job = {
             .width = unit->column_end - unit->column,
@@ -30,7 +31,11 @@ void depthwise_rows(const struct conv_pass *run, const struct conv_unit *unit, i
             .weights = conv->weights->data + (size_t)block * taps * b,
         };
         conv_target(run, &job, unit->n, block, row, unit->column);
-        conv->ops->depthwise(&job);
+        if (reads > 1) {
+            conv->ops->grouped(&job, reads);
+        } else {
+            conv->ops->depthwise(&job);
+        }
         conv_complete(run, unit, unit->n, block, row, rows);
     }
 }

@@ -132,6 +132,8 @@ bool fuse_conv_shape(const struct vector_ops *ops, const struct schedule *schedu
     bool fits = window.rank == 2 || add_depth(&window, &shape);
     int out_h = shape.out_h, out_w = shape.out_w;
     *ret_shape = shape;
-    return fits && (shape.groups <= 1 || (!transposed && conv_groups_fit(ops, &shape))) &&
-           conv_shape_finish(&shape) && shape.out_h == out_h && shape.out_w == out_w;
+    bool is_grouped =
+        !transposed && (conv_groups_fit(ops, &shape) || conv_groups_share(ops, &shape));
+    return fits && (shape.groups <= 1 || is_grouped) && conv_shape_finish(&shape) &&
+           shape.out_h == out_h && shape.out_w == out_w;
 }

@@ -19,8 +19,7 @@ enum { VECTOR_LANES_MAX = 16, DIRECT_BLOCKS_MAX = 2, THIN_OUTPUTS_MAX = 4 };
 struct direct_job {
     int width, rows, blocks;
     const float *in;
-    size_t in_row; /* distance between the inputs of two output rows; all distances here are in
-                      floats */
+    size_t in_row; /* from the inputs of an output row to those of the next; distances in floats */
     size_t pixel;
     bool in_panel; /* instead: one run [run_length, width] of one row, width <= pixels of the ops */
     const ptrdiff_t *runs;
@@ -95,6 +94,8 @@ struct vector_ops {
     /* One block of a depthwise convolution: a run is run_length whole pixels, the weights are
      * [run_count * run_length, b]. */
     void (*depthwise)(const struct direct_job *job);
+    /* The same of groups of `reads` lanes, which read each other: weights [..., reads, b]. */
+    void (*grouped)(const struct direct_job *job, int reads);
     void (*load)(const struct load_job *job);
 
     /* out = clamp(pending_a(a) + pending_b(b), low, high), b may be NULL; count pixels. */
@@ -104,8 +105,7 @@ struct vector_ops {
     void (*to_planar)(float *out, size_t plane, int lanes, const float *in,
                       const struct pending *pending, size_t count);
     void (*from_planar)(float *out, const float *in, size_t plane, int lanes, size_t count);
-    /* Sums of (x - pivot) and of its square over count pixels, per lane. A pivot near the mean
-     * avoids cancellation. */
+    /* Sums of x - pivot and of its square over count pixels, per lane; a pivot near the mean. */
     void (*moments)(const float *in, size_t count, const float *pivot, float *sum, float *squares);
     void (*max_row)(const struct pool_row_job *job);
     void (*average_row)(const struct pool_row_job *job);

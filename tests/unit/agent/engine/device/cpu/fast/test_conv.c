@@ -181,8 +181,12 @@ static void check_output(const struct fixture *f, const struct conv *conv, const
             float seen =
                 out->blocked ? blocked_output(conv, out->data, n, o, k) : out->data[i * pixels + k];
             double wanted = f->wanted[i * pixels + k];
-            worst = isfinite(seen) ? MAX(worst, fabs((double)seen - wanted)) : INFINITY;
-            largest = MAX(largest, fabs(wanted));
+            if (isfinite(seen) && isfinite(wanted)) {
+                worst = MAX(worst, fabs((double)seen - wanted));
+                largest = MAX(largest, fabs(wanted));
+            } else if (isfinite(seen) != isfinite(wanted)) {
+                worst = INFINITY;
+            }
         }
         for (int k = 0; conv->normed && k < 2; k++) {
             double wanted = f->affine[(n * 2 + k) * s->channels_out + o];
@@ -282,8 +286,9 @@ static void check_conv(const struct fixture *f, const struct row *row, enum isa 
     conv_weights_free(weights);
 }
 
-static bool can(const struct row *row, enum conv_algorithm algorithm) {
+static bool can(const struct row *row, enum isa isa, enum conv_algorithm algorithm) {
     const struct conv_shape *s = &row->shape;
+    bool is_grouped = s->depthwise || conv_groups_share(vector_ops_get(isa), s);
     switch (algorithm) {
     case CONV_THIN:
         return !s->depthwise && !s->transposed && s->channels_out <= THIN_OUTPUTS_MAX &&
@@ -296,9 +301,9 @@ static bool can(const struct row *row, enum conv_algorithm algorithm) {
                s->stride_h == s->stride_w &&
                s->stride_h == (algorithm == CONV_WINOGRAD_STRIDED ? 2 : 1);
     case CONV_DEPTHWISE:
-        return s->depthwise;
+        return is_grouped;
     default:
-        return !s->depthwise;
+        return !is_grouped;
     }
 }
 
@@ -316,7 +321,7 @@ static void check_isa(enum isa isa) {
             fixture_init(&fixtures[i], row);
         }
         for (enum conv_algorithm a = CONV_DIRECT; a <= CONV_DEPTHWISE; a++) {
-            for (int threads = 1; taken && threads <= 3 && can(row, a); threads++) {
+            for (int threads = 1; taken && threads <= 3 && can(row, isa, a); threads++) {
                 check_conv(&fixtures[i], row, isa, a, threads);
             }
         }
@@ -333,6 +338,27 @@ static void test_conv_avx2(void) {
 
 static void test_conv_avx512(void) {
     check_isa(ISA_AVX512);
+}
+
+// An infinite number of one group, whose blocks others share, stays in it.
+static void test_groups_are_apart(void) {
+    struct row row = {.name = "groups that are apart",
+                      .shape = {SHAPE(1, 24, 24, 3, 3), PADS(1), KERNEL(3, 1), .groups = 12},
+                      .form = BLOCKED};
+    static struct fixture f;
+    fixture_init(&f, &row);
+    enum { PIXELS = 9, GROUP = 2 };
+    for (int k = 0; k < PIXELS; k++) {
+        f.input[(GROUP + 1) * PIXELS + k] = INFINITY;
+    }
+    for (int i = GROUP * PIXELS; i < 2 * GROUP * PIXELS; i++) {
+        f.wanted[i] = INFINITY;
+    }
+    for (enum isa isa = ISA_PLAIN; isa <= ISA_AVX512; isa++) {
+        if (isa_runs_here(isa)) {
+            check_conv(&f, &row, isa, CONV_DEPTHWISE, 1);
+        }
+    }
 }
 
 static void test_shapes_that_do_not_fit(void) {
@@ -470,6 +496,7 @@ int main(void) {
     TEST(test_conv_plain);
     TEST(test_conv_avx2);
     TEST(test_conv_avx512);
+    TEST(test_groups_are_apart);
     TEST(test_shapes_that_do_not_fit);
     TEST(test_units);
     threads_free(pools[2]);
