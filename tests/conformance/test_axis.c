@@ -156,6 +156,21 @@ static int slice(struct draw *d) {
     return network_node(&d->net, "Slice", (int[]){x, from, to, along, by, -2}, NULL);
 }
 
+/* Pads of 0 or more, or elements that are removed. */
+static int padded(struct draw *d) {
+    int x = any_input(d), rank = d->shape.rank, value = -1;
+    int64_t pads[2 * TENSOR_RANK_MAX];
+    for (int i = 0; i < 2 * rank; i++) {
+        int most = (int)(d->shape.dims[i % rank] - 1) / 2;
+        pads[i] = below(d, 3) ? 0 : below(d, 4) - MIN(below(d, 2), most);
+    }
+    if (d->net.values[x].type == TENSOR_FLOAT32 && below(d, 2)) {
+        value = network_constant(&d->net, (struct shape){0, {0}}, 0, 7);
+    }
+    int by = network_integers(&d->net, pads, 2 * rank);
+    return network_node(&d->net, "Pad", (int[]){x, by, value, -2}, NULL);
+}
+
 static int expand(struct draw *d) {
     int x = any_input(d), rank = d->shape.rank;
     int64_t to[TENSOR_RANK_MAX + 1];
@@ -182,8 +197,8 @@ static int blocks(struct draw *d) {
                         ATTRIBUTES(INT("blocksize", side), mode));
 }
 
-static int (*const kinds[])(struct draw *d) = {softmax,   reduce, arg_max, top_k,  cast,
-                                               transpose, slice,  expand,  blocks, quantized};
+static int (*const kinds[])(struct draw *d) = {
+    softmax, reduce, arg_max, top_k, cast, transpose, slice, padded, expand, blocks, quantized};
 
 static void check_draw(uint64_t seed, int64_t round, struct device *reference, struct device *cpu) {
     struct draw d = {.state = seed};
@@ -247,6 +262,13 @@ static void test_they_are_chosen(void) {
         CHECK_STR(kernel_of(&net, cpu), rows[i].kernel);
         arena_release(&net.graph.arena);
     }
+    struct network net;
+    network_init(&net, 13);
+    int x = network_input(&net, (struct shape){2, {20, 50}});
+    int by = network_integers(&net, (int64_t[]){0, 1, 2, 0}, 4);
+    network_output(&net, network_node(&net, "Pad", (int[]){x, by, -2}, NULL));
+    CHECK_STR(kernel_of(&net, cpu), "axis pad");
+    arena_release(&net.graph.arena);
     device_close(cpu);
 }
 

@@ -74,6 +74,7 @@ static const struct choice {
     {OP_CAST, &axis_cast, takes_cast},
     {OP_QUANTIZE_LINEAR, &axis_quantize, axis_quantize_takes},
     {OP_DEQUANTIZE_LINEAR, &axis_quantize, axis_quantize_takes},
+    {OP_PAD, &axis_pad, axis_pad_takes},
     {OP_TRANSPOSE, &axis_copy, takes_all},
     {OP_SLICE, &axis_copy, takes_all},
     {OP_EXPAND, &axis_copy, takes_all},

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Slice, Transpose, Expand, DepthToSpace and SpaceToDepth on all threads, in tiles that fit into
- * the nearest cache; and the gradients of those that read no element twice. */
+/* Slice, Transpose, Expand, DepthToSpace, SpaceToDepth and Pad with a number on all threads, in
+ * tiles that fit into the nearest cache; and the gradients of those that read no element twice. */
 #include "agent/engine/device/cpu/axis/axis.h"
 #include "agent/engine/device/cpu/reference/walk.h"
 #include "agent/engine/device/cpu/vector/vector.h"
+#include "agent/engine/ops/infer/move.h"
 #include "agent/engine/ops/table.h"
 
 #include <string.h>
@@ -189,6 +190,74 @@ static int copy_run(const struct call *call, struct error *err) {
     return 0;
 }
 const struct kernel axis_copy = {"axis copy", copy_run};
+
+/* ---- Pad ------------------------------------------------------------------------------------- */
+
+struct fill {
+    const char *value;
+    char *to;
+    size_t size;
+};
+
+static void fill_elements(void *context, int64_t first, int64_t last) {
+    const struct fill *fill = context;
+    walk_copy_row(fill->value, 0, fill->to + (size_t)first * fill->size, 1, last - first,
+                  fill->size);
+}
+
+/* The elements of x that are in y; pads may be negative. False: there are none. */
+static bool walk_of_pad(const struct pad *pad, const struct shape *x, const struct shape *y,
+                        struct walk *ret_walk) {
+    struct walk walk = {.shape = *x};
+    bool any = true;
+    walk_plain_strides(x, walk.strides[0]);
+    walk_plain_strides(y, walk.strides[1]);
+    for (int i = 0; i < x->rank; i++) {
+        walk.shape.dims[i] += MIN(pad->begin[i], 0) + MIN(pad->end[i], 0);
+        walk.start[0] += MAX(-pad->begin[i], 0) * walk.strides[0][i];
+        walk.start[1] += MAX(pad->begin[i], 0) * walk.strides[1][i];
+        any = any && walk.shape.dims[i] > 0;
+    }
+    *ret_walk = walk;
+    return any;
+}
+
+bool axis_pad_takes(const struct schedule *schedule, const struct step *step) {
+    struct node_facts facts;
+    struct pad pad;
+    struct error err = {0};
+    if (pad_params(step->node, schedule_facts(schedule, step->node, &facts), &pad, &err) < 0) {
+        error_clear(&err);
+        return false;
+    }
+    return pad.mode == PAD_CONSTANT;
+}
+
+static int pad_run(const struct call *call, struct error *err) {
+    static const int64_t zero = 0;
+    struct cpu_call_facts facts = {0};
+    struct run run = run_of(call);
+    const struct tensor *x = call->inputs[0], *y = call->outputs[0];
+    struct pad pad;
+    if (pad_params(call->node, cpu_call_collect_facts(call, &facts), &pad, err) < 0) {
+        return -1;
+    }
+    bool has_value = call->input_count > 2 && call->inputs[2];
+    const void *value = call->node->opset < 11 ? (const void *)&pad.value
+                        : has_value            ? call->inputs[2]->data
+                                               : (const void *)&zero;
+    bool has_copy = walk_of_pad(&pad, &x->shape, &y->shape, &run.walk);
+    if (!has_copy || shape_count(&run.walk.shape) < shape_count(&y->shape)) {
+        struct fill fill = {value, run.to, run.size};
+        threads_run(cpu_threads(call), shape_count(&y->shape), ELEMENTS_A_PIECE, fill_elements,
+                    &fill);
+    }
+    if (has_copy) {
+        copy_all(call, &run);
+    }
+    return 0;
+}
+const struct kernel axis_pad = {"axis pad", pad_run};
 
 /* ---- gradients ------------------------------------------------------------------------------- */
 
