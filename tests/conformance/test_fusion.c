@@ -530,6 +530,11 @@ static void test_pairs_are_one_step(void) {
     check_steps(activated, (struct size){1, 9, 9}, "fast *", 9); // three pairs; of 25 nodes
 }
 
+static void test_operands_are_made_in_their_place(void) {
+    check_steps(joined, (struct size){1, 9, 9}, "fast Conv", 4); // of 7 nodes
+    check_steps(joined, (struct size){2, 9, 9}, "fast Con*", 5);
+}
+
 static void test_norms_belong_to_the_concatenation(void) {
     check_steps(dense_block, (struct size){1, 9, 9}, "fast Con*",
                 6); // four convolutions, two concatenations; of 12 nodes
@@ -580,6 +585,7 @@ int main(void) {
     TEST(test_one_device_for_two_shapes);
     TEST(test_style_network_is_fused);
     TEST(test_pairs_are_one_step);
+    TEST(test_operands_are_made_in_their_place);
     TEST(test_norms_belong_to_the_concatenation);
     TEST(test_dilated_ones_are_split);
     TEST(test_groups_are_fused);

@@ -29,11 +29,13 @@ struct schedule_slot {
     bool is_lasting; /* the constant belongs to the graph, not only to this schedule. So the device
                         may cache data that it computes from it, with its address as the key */
     int view_of;     /* PLACE_VIEW: the slot, which is not a view */
-    bool viewed;     /* it has views, so it must stay row-major */
-    bool is_output;  /* the caller reads it after the run, so it must stay row-major */
-    int layout;      /* 0: row-major; anything else is private to the device */
-    size_t size_bytes; /* of its memory; a private layout may need more than the shape */
-    size_t offset;     /* PLACE_ARENA */
+    size_t view_offset; /* PLACE_VIEW: where in that slot's memory it begins; 0 unless a device has
+                           made it a view */
+    bool viewed;        /* it has views, so it must stay row-major */
+    bool is_output;     /* the caller reads it after the run, so it must stay row-major */
+    int layout;         /* 0: row-major; anything else is private to the device */
+    size_t size_bytes;  /* of its memory; a private layout may need more than the shape */
+    size_t offset;      /* PLACE_ARENA */
 };
 
 /* One kernel call: a node, or several that a device has fused into one. A step that was fused into

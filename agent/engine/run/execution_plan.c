@@ -304,8 +304,9 @@ static int bind(struct execution_plan *plan, void *block, const struct tensor *i
         }
     }
     for (size_t i = 0; i < schedule->slot_count; i++) {
-        if (schedule->slots[i].place == PLACE_VIEW) {
-            plan->tensors[i].data = plan->tensors[schedule->slots[i].view_of].data;
+        const struct schedule_slot *slot = &schedule->slots[i];
+        if (slot->place == PLACE_VIEW) {
+            plan->tensors[i].data = (char *)plan->tensors[slot->view_of].data + slot->view_offset;
         }
     }
     for (size_t n = 0; n < schedule->step_count; n++) {

@@ -156,6 +156,11 @@ int cpu_prepare(struct device *device, struct schedule *schedule, struct error *
     attention_fuse(cpu, schedule);
     conv_chain_gates(cpu, schedule);
     conv_chain_fuse(cpu, schedule);
+    for (size_t i = schedule->step_count; i-- > 0;) {
+        if (schedule->steps[i].node && schedule->steps[i].kernel == &fast_concat) {
+            step_concat_join(schedule, &schedule->steps[i]);
+        }
+    }
     hold_constants(schedule);
     return device_fill_kernels(device, reference_kernels, schedule, err);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Concatenation of channels in the blocked layout, by copying whole blocks.
+// Concatenation of channels in the blocked layout: operands are made in their place where that is
+// possible, whole blocks of the others are copied.
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,39 @@ void step_concat_free(void *state) {
     struct concat_step *step = state;
     step->after->release(step->after);
     free(step);
+}
+
+// Whether the step that makes the slot may write it anywhere.
+static bool is_movable(const struct schedule *schedule, int index) {
+    const struct schedule_slot *slot = &schedule->slots[index];
+    return slot->place == PLACE_ARENA && slot->layout == LAYOUT_BLOCKED && !slot->viewed &&
+           !slot->is_output && schedule_producer(schedule, index);
+}
+
+// The blocks of one sample are adjacent, those of several are not.
+void step_concat_join(struct schedule *schedule, struct step *step) {
+    struct schedule_slot *out = &schedule->slots[step->outputs[0]];
+    int root = out->place == PLACE_VIEW ? out->view_of : step->outputs[0];
+    size_t offset = out->place == PLACE_VIEW ? out->view_offset : 0;
+    bool copies = false;
+    if (out->shape.dims[0] != 1 || step->state) {
+        return;
+    }
+    for (int i = 0; i < step->input_count; i++) {
+        struct schedule_slot *slot = &schedule->slots[step->inputs[i]];
+        if (is_movable(schedule, step->inputs[i])) {
+            slot->place = PLACE_VIEW;
+            slot->view_of = root;
+            slot->view_offset = offset;
+        } else {
+            copies = true;
+        }
+        offset += slot->size_bytes;
+    }
+    schedule->slots[root].viewed = true;
+    if (!copies) {
+        *step = (struct step){0};
+    }
 }
 
 struct concat {
@@ -64,7 +98,9 @@ static void copy_block(void *context, int index, int lane) {
                                          .first = first,
                                          .count = (int)MIN(at_once, pixels - first),
                                          .thread = lane};
-        memcpy(to + at, from + at, (size_t)(piece.count * b) * sizeof *to);
+        if (from != to) {
+            memcpy(to + at, from + at, (size_t)(piece.count * b) * sizeof *to);
+        }
         if (concat->after) {
             concat->after->run(concat->after, concat->call, &piece);
         }

@@ -104,6 +104,10 @@ void step_resize_free(void *state);
 bool step_concat_fits(const struct vector_ops *ops, const struct schedule *schedule,
                       const struct step *step);
 void step_concat_free(void *state);
+/* Lets the steps that make the operands write them where the concatenation has them, so that it
+ * copies only the others, or is removed. Call for the last concatenation first, when all steps are
+ * fused. */
+void step_concat_join(struct schedule *schedule, struct step *step);
 /* Gives the step a fast kernel if it multiplies by a constant matrix, and packs that. A constant
  * row that is added and a relu that follow are fused: the step, which is returned, is at the relu's
  * place then, and `step` is empty. NULL: another kind of step. */
