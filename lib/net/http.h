@@ -26,13 +26,15 @@ const char *http_answer_header_at(const struct http_answer *answer, const char *
 /* The end of a call. Either an answer arrived, of any status (also 404 or 500): then err is NULL.
  * Or there is none: then answer is NULL, and err is one of
  *   UNAVAILABLE  no connection, or a broken one
- *   TIMEOUT      one of the three limits
+ *   TIMEOUT      connect_ms, timeout_ms or silence_ms is over
  *   DENIED       the server's certificate is refused: not the expected one, by an unknown
- *                authority, for another name, or expired
- *   EXHAUSTED    the body is larger than bytes_max
+ *                authority, for another name, or expired; the authorities cannot be read; or its
+ *                address is refused (refuses_link_local)
+ *   EXHAUSTED    the body is larger than bytes_max, or the headers than 256 KiB
+ *   UNSUPPORTED  the answer has a Transfer-Encoding other than chunked
  *   INVALID      a bad address or client certificate
- * or the error that `received` returned. is_sent is false when the server cannot have received the
- * request, which is then safe to repeat. */
+ * or the error that `received` returned. Both are borrowed until done returns. is_sent is false
+ * when the server cannot have received the request, which is then safe to repeat. */
 typedef void http_done(void *context, const struct http_answer *answer, bool is_sent,
                        const struct error *err);
 

@@ -79,7 +79,7 @@ static size_t see_header(char *data, size_t size, size_t count, void *context) {
     }
     if (size > strlen(name) && strncasecmp(data, name, strlen(name)) == 0 &&
         !is_unpacked(data + strlen(name), data + size)) {
-        error_set(&call->err, ERROR_INVALID,
+        error_set(&call->err, ERROR_UNSUPPORTED,
                   "the answer has a Transfer-Encoding other than chunked");
         return 0;
     }

@@ -173,7 +173,8 @@ static void take_error(struct pool *pool, struct pool_ask *ask, bool is_sent,
         on_full(pool, ask, url);
         return;
     }
-    if (err->kind == ERROR_EXHAUSTED || err->kind == ERROR_INVALID) {
+    if (err->kind == ERROR_EXHAUSTED || err->kind == ERROR_INVALID ||
+        err->kind == ERROR_UNSUPPORTED) {
         backends_refused(&pool->servers, ask->own.server);
         request_metrics_add(&pool->metrics, REQUESTS_REFUSED, 1);
         pool_finish(pool, ask, POOL_REFUSED);

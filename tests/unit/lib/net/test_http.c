@@ -459,10 +459,10 @@ static void test_headers_are_few_and_bodies_not_packed(void) {
          "\r\n", ERROR_NONE, "{}"},
         {"HTTP/1.1 200 OK\r\ntransfer-encoding:\tCHUNKED \r\n\r\n2\r\n{}\r\n0\r\n\r\n", "", "",
          ERROR_NONE, "{}"},
-        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "", "", ERROR_INVALID,
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "", "", ERROR_UNSUPPORTED,
          NULL},
         {"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n", "", "",
-         ERROR_INVALID, NULL},
+         ERROR_UNSUPPORTED, NULL},
         {"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", "", "",
          ERROR_NONE, "{}"}, /* nor is that unpacked */
     };
