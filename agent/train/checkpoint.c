@@ -117,9 +117,13 @@ int checkpoint_claim(const struct checkpoint_location *place, const char *who,
             return 0;
         }
     }
-    return error_set(err, ERROR_BUSY,
-                     "%s/%sclaim: gave up claiming a generation: too many competing trainers",
-                     store_path(place->store), place->prefix);
+    return generation >= CHECKPOINT_NUMBER_MAX
+               ? error_set(err, ERROR_EXHAUSTED, "%s/%sclaim: %lld is the last generation",
+                           store_path(place->store), place->prefix,
+                           (long long)CHECKPOINT_NUMBER_MAX)
+               : error_set(err, ERROR_BUSY,
+                           "%s/%sclaim: in %d tries other trainers claimed a generation first",
+                           store_path(place->store), place->prefix, CLAIM_TRIES);
 }
 
 int checkpoint_is_newest(const struct checkpoint_location *place, int64_t generation,

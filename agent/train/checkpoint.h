@@ -14,13 +14,15 @@
 
 #include <stdatomic.h>
 
+/* Maxima; what is larger is neither written nor read. */
 enum {
     CHECKPOINT_TENSORS_MAX = 1 << 16,
-    CHECKPOINT_NAME_MAX = 1024,
-    CHECKPOINT_HEAD_MAX = 64 << 20
+    CHECKPOINT_NAME_MAX = 1024,    /* bytes of a tensor's name */
+    CHECKPOINT_DIGEST_MAX = 256,   /* bytes of `digest` */
+    CHECKPOINT_HEAD_MAX = 64 << 20 /* bytes of the JSON before the tensors */
 };
-#define CHECKPOINT_BYTES_MAX ((int64_t)64 << 30)
-#define CHECKPOINT_NUMBER_MAX ((int64_t)999999999999) /* of a generation, of a step */
+#define CHECKPOINT_BYTES_MAX ((int64_t)64 << 30)      /* of the object */
+#define CHECKPOINT_NUMBER_MAX ((int64_t)999999999999) /* of a generation, of a step; from 0 */
 
 struct checkpoint_tensor {
     const char *name; /* unique */
@@ -44,8 +46,10 @@ struct checkpoint_location {
     const char *prefix;
 };
 
-/* Claims the next generation, greater than all claimed before. `who` names the owner, for people.
- * On stores without exclusive creation the claim is written and read back. */
+/* Claims the next generation, greater than all claimed before. `who` names the owner, for people;
+ * it is cut after 1000 bytes. On stores without exclusive creation the claim is written and read
+ * back. BUSY: in 100 tries others were first each time. EXHAUSTED: all numbers are claimed. Else
+ * the store's. */
 NODISCARD int checkpoint_claim(const struct checkpoint_location *place, const char *who,
                                int64_t *ret_generation, struct error *err);
 /* Whether no newer generation has been claimed. */
@@ -54,7 +58,8 @@ NODISCARD int checkpoint_is_newest(const struct checkpoint_location *place, int6
 
 /* Writes the checkpoint atomically. The tensors' data must not change meanwhile. The size
  * of each piece is added to *written (set it to 0 before), so that another thread can watch
- * progress; it may be NULL. After a failure the object may exist nevertheless. */
+ * progress; it may be NULL. After a failure the object may exist nevertheless. INVALID: a maximum
+ * above is exceeded, or a text is not UTF-8: nothing was written. Else the store's. */
 NODISCARD int checkpoint_write(const struct checkpoint_location *place,
                                const struct checkpoint *checkpoint, _Atomic int64_t *written,
                                struct error *err);
@@ -85,15 +90,16 @@ struct checkpoint_wanted {
 };
 
 /* Loads the newest usable checkpoint: complete, of this digest, of the highest generation, then of
- * the highest step; *ret_found: whether there is one; if not, *ret_loaded is unchanged. Errors are
- * the store's only. */
+ * the highest step; *ret_found: whether there is one; if not, *ret_loaded is unchanged.
+ * EXHAUSTED: no memory for it. Else the store's. */
 NODISCARD int checkpoint_load(const struct checkpoint_location *place,
                               const struct checkpoint_wanted *wanted, bool *ret_found,
                               struct checkpoint_loaded *ret_loaded, struct error *err);
 
 /* ---- the format (checkpoint_format.c) -------------------------------------------------------- */
 
-/* The bytes before the tensors: magic, sizes, JSON, checksums. The caller frees *ret_head. */
+/* The bytes before the tensors: magic, sizes, JSON, checksums. The caller frees *ret_head. INVALID:
+ * as checkpoint_write. */
 NODISCARD int checkpoint_head(const struct checkpoint *checkpoint, char **ret_head,
                               size_t *ret_size, struct error *err);
 /* The bytes after the tensors. size and crc: number and CRC-32C of all bytes before the tail. */

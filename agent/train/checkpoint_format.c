@@ -18,7 +18,7 @@
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied byte by byte");
 
 #define HEAD_MAGIC "WLCKPT1\n"
-enum { MAGIC_BYTES = 8, FIXED_BYTES = 16, SEED_DIGITS = 16, DIGEST_MAX = 256 };
+enum { MAGIC_BYTES = 8, FIXED_BYTES = 16, SEED_DIGITS = 16 };
 
 static size_t up(size_t size) {
     return (size + CHECKPOINT_ALIGNMENT - 1) / CHECKPOINT_ALIGNMENT * CHECKPOINT_ALIGNMENT;
@@ -41,6 +41,32 @@ static json_t *describe(const struct checkpoint_tensor *tensor) {
                      (json_int_t)digest_crc32c(0, tensor->data, tensor_bytes(tensor)), dims);
 }
 
+/* Refuses what could be written, but not be read again. */
+static int check_maxima(const struct checkpoint *checkpoint, size_t head, struct error *err) {
+    size_t bytes = head + CHECKPOINT_TAIL_BYTES;
+    for (size_t i = 0; i < checkpoint->count; i++) {
+        const struct checkpoint_tensor *tensor = &checkpoint->tensors[i];
+        bytes += up(tensor_bytes(tensor));
+        if (strlen(tensor->name) > CHECKPOINT_NAME_MAX) {
+            return error_set(err, ERROR_INVALID,
+                             "the name of tensor \"%.64s\" has %zu bytes, at most %d are supported",
+                             tensor->name, strlen(tensor->name), CHECKPOINT_NAME_MAX);
+        }
+    }
+    if (checkpoint->count > CHECKPOINT_TENSORS_MAX) {
+        return error_set(err, ERROR_INVALID, "it has %zu tensors, at most %d are supported",
+                         checkpoint->count, CHECKPOINT_TENSORS_MAX);
+    }
+    if (strlen(checkpoint->digest) > CHECKPOINT_DIGEST_MAX) {
+        return error_set(err, ERROR_BUG, "its digest has %zu bytes, at most %d are supported",
+                         strlen(checkpoint->digest), CHECKPOINT_DIGEST_MAX);
+    }
+    return bytes <= (size_t)CHECKPOINT_BYTES_MAX
+               ? 0
+               : error_set(err, ERROR_INVALID, "it has %zu bytes, at most %lld are supported",
+                           bytes, (long long)CHECKPOINT_BYTES_MAX);
+}
+
 int checkpoint_head(const struct checkpoint *checkpoint, char **ret_head, size_t *ret_size,
                     struct error *err) {
     char seed[SEED_DIGITS + 1];
@@ -61,6 +87,9 @@ int checkpoint_head(const struct checkpoint *checkpoint, char **ret_head, size_t
     }
     uint32_t words[2] = {(uint32_t)size, digest_crc32c(0, text, size)};
     size_t all = up(FIXED_BYTES + size);
+    if (check_maxima(checkpoint, all, err) < 0) {
+        return -1;
+    }
     char *bytes = x_malloc(all);
     memset(bytes, ' ', all);
     memcpy(bytes, HEAD_MAGIC, MAGIC_BYTES);
@@ -146,7 +175,7 @@ static int read_head(struct reading *reading, const json_t *head, struct checkpo
     const json_t *tensors = json_object_get(head, "tensors");
     const json_t *step = json_object_get(head, "step");
     const json_t *generation = json_object_get(head, "generation");
-    if (!seed || strlen(seed) != SEED_DIGITS || !digest || strlen(digest) > DIGEST_MAX ||
+    if (!seed || strlen(seed) != SEED_DIGITS || !digest || strlen(digest) > CHECKPOINT_DIGEST_MAX ||
         !json_is_integer(step) || !json_is_integer(generation) || !json_is_array(tensors) ||
         json_array_size(tensors) > CHECKPOINT_TENSORS_MAX) {
         return refuse(err, "its header is invalid");
@@ -208,7 +237,7 @@ int checkpoint_parse(char *bytes, size_t size, struct checkpoint_loaded *ret_loa
         return error_context(err, "its header");
     }
     json_t *head = json_loadb(bytes + FIXED_BYTES, words[0], 0, &ignored);
-    loaded.text = reading.text = x_malloc((size_t)words[0] + 2 * DIGEST_MAX);
+    loaded.text = reading.text = x_malloc((size_t)words[0] + 2 * CHECKPOINT_DIGEST_MAX);
     reading.at = up(FIXED_BYTES + (size_t)words[0]);
     int result = read_head(&reading, head, &loaded, err);
     json_decref(head);

@@ -356,9 +356,8 @@ static int read_and_claim(struct commit_log *log, struct commit_reader *reader, 
         }
         must_exist = true;
     }
-    return error_set(err, ERROR_BUSY,
-                     "%s: gave up claiming the run: too many competing coordinators",
-                     store_path(log->store));
+    return error_set(err, ERROR_BUSY, "%s: in %d tries other coordinators claimed the run first",
+                     store_path(log->store), CLAIM_TRIES_MAX);
 }
 
 static int check_identity(const struct commit_identity *identity, struct error *err) {

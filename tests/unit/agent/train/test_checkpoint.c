@@ -191,6 +191,34 @@ static void test_large_ones_come_back(void) {
 }
 
 /* The newest of one's own generation and older ones stay, and all of newer generations. */
+static void expect_too_large(const struct checkpoint *checkpoint, const char *why) {
+    struct error err = {0};
+    char *head = NULL;
+    size_t size;
+    CHECK_INT(checkpoint_head(checkpoint, &head, &size, &err), -1);
+    CHECK_INT(err.kind, ERROR_INVALID);
+    CHECK(strstr(err.text, why) != NULL);
+    free(head);
+}
+
+static void test_what_could_not_be_read_is_not_written(void) {
+    struct state state;
+    make_state(&state, 1, 2);
+    char name[CHECKPOINT_NAME_MAX + 2] = "";
+    memset(name, 'n', CHECKPOINT_NAME_MAX + 1);
+    state.tensors[3].name = name;
+    expect_too_large(&state.checkpoint, "has 1025 bytes, at most 1024 are supported");
+    size_t count = CHECKPOINT_TENSORS_MAX + 1;
+    struct checkpoint_tensor *tensors = x_calloc(count, sizeof *tensors);
+    for (size_t i = 0; i < count; i++) {
+        tensors[i] = (struct checkpoint_tensor){"t", {1, {0}}, &state.scalar};
+    }
+    state.checkpoint.tensors = tensors;
+    state.checkpoint.count = count;
+    expect_too_large(&state.checkpoint, "it has 65537 tensors, at most 65536 are supported");
+    free(tensors);
+}
+
 static void test_old_ones_go(void) {
     struct error err = {0};
     int64_t highest = -1;
@@ -473,6 +501,7 @@ int main(void) {
     TEST(test_tensors_end_before_the_object);
     TEST(test_a_header_of_lists_is_refused);
     TEST(test_large_ones_come_back);
+    TEST(test_what_could_not_be_read_is_not_written);
     TEST(test_old_ones_go);
     TEST(test_what_cannot_be_used_is_named);
     TEST(test_what_is_loaded_is_whole_and_not_too_old);
