@@ -18,12 +18,6 @@ double sweep_score(enum goal goal, double value) {
     return isnan(value) ? -INFINITY : goal == GOAL_MAXIMIZE ? value : -value;
 }
 
-static size_t others_min(enum rule_kind kind) {
-    return kind == RULE_BANDIT   ? RULES_BANDIT_OTHERS_MIN
-           : kind == RULE_MEDIAN ? RULES_MEDIAN_OTHERS_MIN
-                                 : RULES_TRUNCATION_OTHERS_MIN;
-}
-
 static struct rule_row row_of(enum goal goal, const struct curve_point *point) {
     return (struct rule_row){sweep_score(goal, point->best), sweep_score(goal, point->mean)};
 }
@@ -31,8 +25,6 @@ static struct rule_row row_of(enum goal goal, const struct curve_point *point) {
 static bool counts(const struct rule *rule, const struct rule_trial *trial) {
     return trial->is_running || rule->kind != RULE_TRUNCATION || !rule->excludes_finished;
 }
-
-/* ---- the tables ---- */
 
 /* The trials that have a point after this many reports; of ASHA those of a bracket that have
  * reached this rung. A Sweep has up to 10,000 trials and 1,000 of them may run: to look at all
@@ -43,6 +35,60 @@ struct rule_table {
     size_t count;
     struct rule_row *rows; /* sorted; NULL: not needed so far */
 };
+
+/* ---- the rules ---- */
+
+/* A trial's last point that the rule judges, beside those of the other trials. */
+struct comparison {
+    const struct stopping_judge *judge;
+    const struct rule_table *table;
+    const struct curve_point *point;
+    struct rule_row own; /* the same as a row of the table */
+    char after[48];      /* "after 12 reports" */
+};
+
+/* The others' bound is of `name`, such as "the median of". */
+static bool is_beyond(const struct comparison *at, double bound, const char *rule, const char *name,
+                      char why[static RULE_WHY_MAX]) {
+    size_t others = at->table->count - 1;
+    snprintf(why, RULE_WHY_MAX, "%s: %s its best %.6g is worse than %.6g, %s %zu %s", rule,
+             at->after, at->point->best, at->judge->goal == GOAL_MAXIMIZE ? bound : -bound, name,
+             others, others == 1 ? "other" : "others");
+    return at->own.best < bound;
+}
+
+static bool bandit_stops(const struct comparison *at, char why[static RULE_WHY_MAX]) {
+    double bound = stopping_bandit_bound(at->judge->rule, at->judge->goal, at->table->rows,
+                                         at->table->count, at->own);
+    return is_beyond(at, bound, "Bandit", "the slack behind the best of", why);
+}
+
+static bool median_stops(const struct comparison *at, char why[static RULE_WHY_MAX]) {
+    double bound = stopping_median_bound(at->table->rows, at->table->count, at->own);
+    return is_beyond(at, bound, "Median", "the median of", why);
+}
+
+static bool truncation_stops(const struct comparison *at, char why[static RULE_WHY_MAX]) {
+    const struct rule *rule = at->judge->rule;
+    snprintf(why, RULE_WHY_MAX, "Truncation: %s its best %.6g is among the worst %d %% of %zu",
+             at->after, at->point->best, rule->percentage, at->table->count);
+    return stopping_truncation_stops(rule, at->table->rows, at->table->count, at->own);
+}
+
+/* ASHA judges by rungs and brackets: is_halved. */
+static const struct {
+    size_t others_min; /* other trials with a point */
+    void (*sort)(struct rule_row *rows, size_t count);
+    bool (*stops)(const struct comparison *at, char why[static RULE_WHY_MAX]);
+} rules[] = {
+    [RULE_BANDIT] = {RULES_BANDIT_OTHERS_MIN, stopping_rows_sort_by_best, bandit_stops},
+    [RULE_MEDIAN] = {RULES_MEDIAN_OTHERS_MIN, stopping_rows_sort_by_mean, median_stops},
+    [RULE_TRUNCATION] = {RULES_TRUNCATION_OTHERS_MIN, stopping_rows_sort_by_best, truncation_stops},
+    [RULE_ASHA] = {.sort = stopping_rows_sort_by_best},
+};
+static_assert(ARRAY_LEN(rules) == RULE_KIND_COUNT, "one row per rule");
+
+/* ---- the tables ---- */
 
 static int in_order(const void *left, const void *right) {
     const struct rule_table *a = left, *b = right;
@@ -160,37 +206,18 @@ static void fill_table(const struct stopping_judge *judge, struct rule_table *ta
         }
     }
     table->count = used;
-    if (judge->rule->kind == RULE_MEDIAN) {
-        stopping_rows_sort_by_mean(table->rows, used);
-    } else {
-        stopping_rows_sort_by_best(table->rows, used);
-    }
+    rules[judge->rule->kind].sort(table->rows, used);
 }
 
-/* ---- the rules ---- */
+/* ---- judging ---- */
 
 static bool is_behind(const struct stopping_judge *judge, const struct rule_table *table,
                       const struct curve_point *point, char why[static RULE_WHY_MAX]) {
-    const struct rule *rule = judge->rule;
-    struct rule_row own = row_of(judge->goal, point);
-    size_t others = table->count - 1;
-    char after[48];
-    snprintf(after, sizeof after, "after %lld report%s", (long long)point->reports,
+    struct comparison at = {
+        .judge = judge, .table = table, .point = point, .own = row_of(judge->goal, point)};
+    snprintf(at.after, sizeof at.after, "after %lld report%s", (long long)point->reports,
              point->reports == 1 ? "" : "s");
-    if (rule->kind == RULE_TRUNCATION) {
-        snprintf(why, RULE_WHY_MAX, "Truncation: %s its best %.6g is among the worst %d %% of %zu",
-                 after, point->best, rule->percentage, table->count);
-        return stopping_truncation_stops(rule, table->rows, table->count, own);
-    }
-    double bound = rule->kind == RULE_BANDIT
-                       ? stopping_bandit_bound(rule, judge->goal, table->rows, table->count, own)
-                       : stopping_median_bound(table->rows, table->count, own);
-    snprintf(why, RULE_WHY_MAX, "%s: %s its best %.6g is worse than %.6g, %s %zu %s",
-             rule->kind == RULE_BANDIT ? "Bandit" : "Median", after, point->best,
-             judge->goal == GOAL_MAXIMIZE ? bound : -bound,
-             rule->kind == RULE_BANDIT ? "the slack behind the best of" : "the median of", others,
-             others == 1 ? "other" : "others");
-    return own.best < bound;
+    return rules[judge->rule->kind].stops(&at, why);
 }
 
 /* The others are those of the trial's bracket that have reached its highest rung. */
@@ -224,9 +251,10 @@ bool stopping_is_due(struct stopping_judge *judge, size_t which, char why[static
     if (rule->kind == RULE_ASHA) {
         return is_halved(judge, which, why);
     }
+    assert(rules[rule->kind].stops);
     for (int i = own->count - 1; i >= 0; i--) {
         struct rule_table *table = find_table(judge, 0, own->at[i].reports);
-        if (table->count <= others_min(rule->kind)) {
+        if (table->count <= rules[rule->kind].others_min) {
             continue;
         }
         if (!table->rows) {

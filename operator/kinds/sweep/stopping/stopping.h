@@ -17,7 +17,7 @@ extern const char *const goal_names[]; /* spec.objective.goal by enum goal */
 /* A higher score is better, whatever the goal; NAN becomes -INFINITY. */
 double sweep_score(enum goal goal, double value);
 
-enum rule_kind { RULE_NONE, RULE_BANDIT, RULE_MEDIAN, RULE_TRUNCATION, RULE_ASHA };
+enum rule_kind { RULE_NONE, RULE_BANDIT, RULE_MEDIAN, RULE_TRUNCATION, RULE_ASHA, RULE_KIND_COUNT };
 struct rule {
     enum rule_kind kind;
     double slack_factor, slack_amount; /* bandit: one of them; the other is 0 */
