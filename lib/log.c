@@ -5,11 +5,13 @@
 #include "lib/text/utf8.h"
 #include "lib/time/clock.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
+static_assert(ARRAY_LEN(level_names) == LOG_LEVEL_COUNT, "one name per level");
 static enum log_level most_detailed = LOG_INFO;
 static enum log_format chosen = LOG_TEXT;
 static const char *job; /* NULL: none */
@@ -82,6 +84,7 @@ static void put_json_pairs(enum log_level level, const char *message, va_list pa
 
 static void put_text(enum log_level level, const char *message) {
     static const char *const names[] = {"ERROR", "WARNING", "INFO", "DEBUG"};
+    static_assert(ARRAY_LEN(names) == LOG_LEVEL_COUNT, "one name per level");
     char when[21], line[2048];
     clock_format(clock_wall_ms(), when);
     int start = snprintf(line, sizeof line, "%s %s ", when, names[level]);
@@ -180,6 +183,7 @@ bool log_level_parse(const char *text, enum log_level *ret_level) {
 
 bool log_format_parse(const char *text, enum log_format *ret_format) {
     static const char *const names[] = {"text", "json"};
+    static_assert(ARRAY_LEN(names) == LOG_FORMAT_COUNT, "one name per format");
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         if (strcmp(text, names[i]) == 0) {
             *ret_format = (enum log_format)i;

@@ -6,7 +6,7 @@
 
 #include "lib/base.h"
 
-enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
+enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG, LOG_LEVEL_COUNT };
 
 /* The default is LOG_INFO. Set it once, before threads start. */
 void log_set_level(enum log_level level);
@@ -15,7 +15,7 @@ void log_set_level(enum log_level level);
  * LOG_JSON: {"time":"2026-11-23T06:40:00.120Z","level":"info","message":"leading","after":"12ms"},
  * with all values as texts, and at most LOG_LINE_MAX bytes. A pair "job" of the form
  * `KIND NAMESPACE/NAME` also becomes the members namespace and name. Set it like the level. */
-enum log_format { LOG_TEXT, LOG_JSON };
+enum log_format { LOG_TEXT, LOG_JSON, LOG_FORMAT_COUNT };
 enum { LOG_LINE_MAX = 4096 /* PIPE_BUF: lines of several processes do not mix */ };
 void log_set_format(enum log_format format);
 /* Reads "text" or "json"; false for anything else. */

@@ -9,6 +9,7 @@
 #include "lib/file.h"
 #include "lib/options.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +68,7 @@ static int read_loss(const struct gradients_options *asked, enum training_loss *
                      struct error *err) {
     static const char *const losses[] = {"cross-entropy", "mean-squared", "binary-cross-entropy",
                                          "huber", "ctc"};
+    static_assert(ARRAY_LEN(losses) == TRAINING_LOSS_COUNT, "one name per loss");
     size_t loss = 0;
     while (loss < ARRAY_LEN(losses) && strcmp(asked->loss, losses[loss]) != 0) {
         loss++;

@@ -12,6 +12,7 @@
 #include "lib/text/shown.h"
 #include "lib/time/clock.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -200,6 +201,7 @@ static void print_names(const struct verify_report *report) {
     static const char *const words[] = {
         "missing",      "changed", "permission denied", "named twice", "not made by this run",
         "a newer start"};
+    static_assert(ARRAY_LEN(words) == VERIFY_FAULT_COUNT, "one text per fault");
     for (int i = 0; i < VERIFY_FAULT_COUNT; i++) {
         for (size_t n = 0; n < json_array_size(report->names[i]); n++) {
             AUTO(text_freep)

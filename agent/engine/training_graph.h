@@ -71,9 +71,9 @@ enum training_loss {
     TRAINING_BINARY_CROSS_ENTROPY, /* of logits or sigmoids; targets from 0 to 1 */
     TRAINING_HUBER,                /* squared / 2 up to 1, linear beyond (SmoothL1) */
     TRAINING_CTC,                  /* sequences of labels (ctc_loss) */
+    TRAINING_LOSS_COUNT
 };
 bool training_graph_has_classes(enum training_loss loss); /* targets are classes, not numbers */
-
 enum { TRAINING_LOSSES_MAX = 8 };
 struct training_options {
     enum training_loss loss;

@@ -4,6 +4,7 @@
 #include "agent/launch/rank/metric_socket.h"
 #include "agent/train/dataset/fields.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -174,6 +175,7 @@ int trainer_read_heads(struct trainer *trainer, const json_t *spec, struct error
         bool is_class = has_classes(trainer, head->source);
         static const char *const names[] = {"CrossEntropy", "MeanSquared", "BinaryCrossEntropy",
                                             "Huber", "CTC"};
+        static_assert(ARRAY_LEN(names) == TRAINING_LOSS_COUNT, "one name per loss");
         if (is_class == training_graph_has_classes(head->criterion.loss)) {
             if (head->criterion.loss == TRAINING_BINARY_CROSS_ENTROPY) {
                 mark_shares(trainer, head);

@@ -112,6 +112,7 @@ static int read_field(const struct field *field, char *text, uint64_t *ret_set, 
 static int read_fields(char *text, struct cron *cron, struct error *err) {
     uint64_t *const sets[] = {&cron->minutes, &cron->hours, &cron->days, &cron->months,
                               &cron->weekdays};
+    static_assert(ARRAY_LEN(sets) == FIELD_COUNT, "one set per field");
     bool is_any[FIELD_COUNT], has_star[FIELD_COUNT];
     char *save = NULL, *word = strtok_r(text, " \t", &save);
     for (int i = 0; i < FIELD_COUNT; i++, word = strtok_r(NULL, " \t", &save)) {

@@ -5,7 +5,7 @@
 #include "lib/error.h"
 #include "lib/tree.h"
 
-enum kind_form { KIND_PICTURES, KIND_FILM, KIND_TABLE, KIND_TEXTS, KIND_ARRAYS };
+enum kind_form { KIND_PICTURES, KIND_FILM, KIND_TABLE, KIND_TEXTS, KIND_ARRAYS, KIND_FORM_COUNT };
 
 /* Paths are VOLUME/path/in/it. Texts and trees are borrowed. */
 struct kind_score {

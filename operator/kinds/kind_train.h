@@ -10,7 +10,8 @@ enum kind_data {
     KIND_DATA_FOLDER,     /* a folder of pictures for each class */
     KIND_DATA_TENSORS,    /* two .npy files */
     KIND_DATA_WEBDATASET, /* tars */
-    KIND_DATA_TABLE
+    KIND_DATA_TABLE,
+    KIND_DATA_COUNT
 };
 
 /* Paths are VOLUME/path/in/it; borrowed. */

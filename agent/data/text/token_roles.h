@@ -4,7 +4,7 @@
 #include "lib/tree.h"
 
 enum token_role { TOKEN_IDS, TOKEN_MASK, TOKEN_TYPE_IDS, TOKEN_POSITIONS, TOKEN_ROLE_COUNT };
-extern const char *const token_role_names[TOKEN_ROLE_COUNT]; /* as the spec writes them */
+extern const char *const token_role_names[]; /* as the spec writes them */
 #define TOKEN_ROLE_NAMES "input_ids, attention_mask, token_type_ids and position_ids"
 
 /* The role in the entry of spec.scorer.onnx.inputs. Without an entry, or with one of another kind,

@@ -5,12 +5,14 @@
 #include "agent/engine/graph/node.h"
 #include "agent/engine/networks/net.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <strings.h>
 
 enum { SMALL_SIDE = 64, BOTTLENECK = 4, STAGES = 4, NAME_BYTES = 64, PREFIX_BYTES = 32 };
 
-static const char *const names[NETWORK_KIND_COUNT] = {"CNN", "MLP", "ResNet18", "ResNet50"};
+static const char *const names[] = {"CNN", "MLP", "ResNet18", "ResNet50"};
+static_assert(ARRAY_LEN(names) == NETWORK_KIND_COUNT, "one name per kind");
 
 int network_kind_find(const char *name) {
     for (int i = 0; i < NETWORK_KIND_COUNT; i++) {

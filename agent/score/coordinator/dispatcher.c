@@ -83,8 +83,9 @@ static void hand_out(struct dispatcher *dispatcher, const struct ledger_lease *l
     if (!text || connections_add_lease(&dispatcher->connections, connection, &row, text) < 0) {
         struct ledger_lease ended;
         char cause[LEDGER_CAUSE_MAX];
-        snprintf(cause, sizeof cause, "its description is larger than a message: %s",
-                 scorer_size_hint(dispatcher->job->spec));
+        snprintf(cause, sizeof cause,
+                 "the list of its items is larger than a message to a worker (%d KiB): %s",
+                 CONTRACT_MESSAGE_MAX >> 10, scorer_size_hint(dispatcher->job->spec));
         struct ledger_report said = {.worker = lease->worker,
                                      .lease = lease->lease,
                                      .fault = LEDGER_SCORER,
@@ -337,8 +338,11 @@ static const char *first_cause(const struct message_result *result, struct error
 
 static void on_result(struct dispatcher *dispatcher, const struct connection *connection,
                       const struct message_result *result) {
-    static const enum ledger_fault faults[] = {LEDGER_SCORER, LEDGER_MACHINE, LEDGER_HANDED_BACK,
-                                               LEDGER_SCORER};
+    static const enum ledger_fault faults[] = {[MESSAGE_SCORER] = LEDGER_SCORER,
+                                               [MESSAGE_MACHINE] = LEDGER_MACHINE,
+                                               [MESSAGE_HANDED_BACK] = LEDGER_HANDED_BACK,
+                                               [MESSAGE_INPUT] = LEDGER_SCORER};
+    static_assert(ARRAY_LEN(faults) == MESSAGE_FAULT_COUNT, "one row per fault");
     struct error line = {0}; /* an error's text is one clean, bounded line */
     struct ledger_lease lease;
     struct ledger_report said = {.worker = connection->worker,

@@ -233,12 +233,12 @@ static int add(struct journal *journal, const struct commit_record *record, int 
 }
 
 static void set_place(struct commit_record *record, const struct message_result *result) {
-    static const enum commit_place places[] = {COMMIT_OBJECT, COMMIT_TEXT, COMMIT_NOWHERE};
-    record->place = places[result->place];
     if (result->place == MESSAGE_OBJECT) {
+        record->place = COMMIT_OBJECT;
         record->size_bytes = result->size_bytes;
         record->crc = result->crc;
     } else if (result->place == MESSAGE_TEXT) {
+        record->place = COMMIT_TEXT;
         record->text = result->text;
         record->text_size = result->text_size;
     }

@@ -6,6 +6,7 @@
 #include "lib/text/jsontext.h"
 #include "lib/tree.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +14,11 @@
 
 enum { VERSION = 2, TRAILER_MAX = 64, NAME_MAX_BYTES = 512, TRY_MAX = 1 << 16 };
 
-static const char letters[] = "dpfvberg";                              /* by type */
-static const char *const fault_names[] = {"error", "timeout", "lost"}; /* "error" is the default and
-                                                                          not written */
+static const char letters[] = "dpfvberg"; /* by type */
+static_assert(sizeof letters - 1 == COMMIT_TYPE_COUNT, "one letter per type");
+/* "error" is the default and not written. */
+static const char *const fault_names[] = {"error", "timeout", "lost"};
+static_assert(ARRAY_LEN(fault_names) == COMMIT_FAULT_COUNT, "one name per fault");
 
 bool commit_is_try(enum commit_record_type type) {
     return type <= COMMIT_FAILED || type == COMMIT_RETRY;

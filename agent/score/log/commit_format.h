@@ -26,8 +26,14 @@ enum commit_record_type {
     COMMIT_RETRY, /* a try that failed and is repeated. It changes no cell; reports and the number
                      of tries that a cell has used are counted from it */
     COMMIT_BEGIN, /* a generation begins (generation.h): earlier records are about other results */
+    COMMIT_TYPE_COUNT
 };
-enum commit_fault { COMMIT_ERROR, COMMIT_TIMEOUT, COMMIT_LOST /* the worker */ };
+enum commit_fault {
+    COMMIT_ERROR,
+    COMMIT_TIMEOUT,
+    COMMIT_LOST /* the worker */,
+    COMMIT_FAULT_COUNT
+};
 /* Where a result is: nowhere (SummaryOnly), in the object of its try, or in the record itself. */
 enum commit_place { COMMIT_NOWHERE, COMMIT_OBJECT, COMMIT_TEXT };
 

@@ -6,6 +6,7 @@
 #include "lib/text/jsontext.h"
 #include "lib/text/utf8.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { ITEM_NAME_MAX = 8 << 10 };
@@ -17,6 +18,7 @@ const char report_workers_head[] =
     "idleSeconds,afterSeconds,busyShare,slowestSeconds\n";
 
 static const char *const result_names[] = {"done", "partial", "failed"};
+static_assert(ARRAY_LEN(result_names) == COMMIT_FAILED + 1, "one name per result");
 
 static const char *cause_of(const struct commit_record *record, size_t *ret_size) {
     const json_t *first = json_array_get(json_array_get(record->failures, 0), 1);

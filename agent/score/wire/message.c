@@ -11,10 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const message_type_names[MESSAGE_TYPE_COUNT] = {
-    "hello",     "results", "published", "leaving", "leases",
-    "committed", "cancel",  "done",      "refused", "paths"};
-const char *const message_fault_names[MESSAGE_FAULT_COUNT] = {"scorer", "machine", "back", "input"};
+const char *const message_type_names[] = {"hello",     "results", "published", "leaving", "leases",
+                                          "committed", "cancel",  "done",      "refused", "paths"};
+static_assert(ARRAY_LEN(message_type_names) == MESSAGE_TYPE_COUNT, "one name per type");
+const char *const message_fault_names[] = {"scorer", "machine", "back", "input"};
+static_assert(ARRAY_LEN(message_fault_names) == MESSAGE_FAULT_COUNT, "one name per fault");
 
 static int read_number(const json_t *value, const char *field, int64_t minimum, int64_t maximum,
                        int64_t *ret_value, struct error *err) {

@@ -4,5 +4,5 @@
 
 #include "agent/score/wire/message.h"
 
-extern const char *const message_type_names[MESSAGE_TYPE_COUNT];   /* by enum message_type */
-extern const char *const message_fault_names[MESSAGE_FAULT_COUNT]; /* by enum message_fault */
+extern const char *const message_type_names[];  /* by enum message_type */
+extern const char *const message_fault_names[]; /* by enum message_fault */

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/score/wire/request_metrics.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
 enum { PER_DOUBLING = 8 };
 
-const char *const request_metrics_names[REQUESTS_COUNTS] = {
+const char *const request_metrics_names[] = {
     "requests", "answers", "refused",  "busy",         "broken",    "timeouts",  "unfit",
     "cut",      "retries", "tokensIn", "tokensCached", "tokensOut", "gpuSeconds"};
+static_assert(ARRAY_LEN(request_metrics_names) == REQUESTS_COUNTS, "one name per count");
 
 void request_metrics_add(struct request_metrics *metrics, enum request_metrics_count count,
                          int64_t amount) {

@@ -9,9 +9,9 @@
 enum request_metrics_count {
     REQUESTS_SENT,    /* sent */
     REQUESTS_ANSWERS, /* 2xx */
-    REQUESTS_REFUSED, /* other 4xx */
+    REQUESTS_REFUSED, /* other 4xx, and answers that are too large or packed for the transfer */
     REQUESTS_BUSY,    /* 429, 503, 529 */
-    REQUESTS_BROKEN,  /* 5xx, resets, half answers, no connection */
+    REQUESTS_BROKEN,  /* 408, other 5xx, resets, half answers, no connection */
     REQUESTS_TIMEOUTS,
     REQUESTS_UNFIT, /* answers that are not JSON, or not of the schema */
     REQUESTS_CUT,   /* answers that are kept though they end at a limit of tokens */
@@ -23,8 +23,8 @@ enum request_metrics_count {
     REQUESTS_COUNTS
 };
 
-/* Names as in summary.json. */
-extern const char *const request_metrics_names[REQUESTS_COUNTS];
+/* By enum request_metrics_count, as in summary.json. */
+extern const char *const request_metrics_names[];
 
 enum { REQUESTS_BUCKETS = 256 }; /* of latencies: 8 for each doubling, from 1 ms */
 

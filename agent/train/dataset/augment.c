@@ -10,7 +10,13 @@
 #include <string.h>
 
 enum { CROP_TRIES = 10 };
-enum draw { DRAW_FLIP, DRAW_PAD_X, DRAW_PAD_Y, DRAW_CROP /* four per try */ };
+enum draw {
+    DRAW_FLIP,
+    DRAW_PAD_X,
+    DRAW_PAD_Y,
+    DRAW_CROP, /* four for each of CROP_TRIES; the next draw's number is DRAW_CROP + 4 * CROP_TRIES
+                */
+};
 
 static const double area_least = 0.08, ratio_most = 4.0 / 3;
 
@@ -116,6 +122,7 @@ static int check(const struct augment *augment, const struct dataset *dataset, s
 int augment_read(const json_t *object, const json_t *normalize, const struct dataset *dataset,
                  struct augment *ret_augment, struct error *err) {
     static const char *const crops[] = {"None", "Random", "RandomResized", NULL};
+    static_assert(ARRAY_LEN(crops) == AUGMENT_CROP_COUNT + 1, "one name per crop");
     struct augment augment = {
         .shape = dataset->shape, .type = dataset->type, .result = TENSOR_FLOAT32};
     int64_t size = 0, pad = 0;

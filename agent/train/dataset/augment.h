@@ -21,7 +21,12 @@
 
 enum { AUGMENT_CHANNELS_MAX = 16, AUGMENT_SIZE_MAX = 4096 };
 
-enum augment_crop { AUGMENT_CROP_NONE, AUGMENT_CROP_RANDOM, AUGMENT_CROP_RANDOM_RESIZED };
+enum augment_crop {
+    AUGMENT_CROP_NONE,
+    AUGMENT_CROP_RANDOM,
+    AUGMENT_CROP_RANDOM_RESIZED,
+    AUGMENT_CROP_COUNT
+};
 
 struct augment {
     enum augment_crop crop;

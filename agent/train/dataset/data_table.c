@@ -9,6 +9,7 @@
 #include "agent/train/dataset/files_seen.h"
 #include "lib/digest.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -350,6 +351,7 @@ static void take_columns(struct table_set *set, const struct dataset *like) {
 static int table_open(const json_t *fields, const struct dataset_options *options,
                       struct dataset **ret_dataset, struct error *err) {
     static const char *const patterns[] = {"*.csv", "*.tsv", "*.jsonl", "*.parquet"};
+    static_assert(ARRAY_LEN(patterns) == PARQUET + 1, "one pattern per format");
     AUTO(dataset_closep) struct dataset *base = x_calloc(1, sizeof(struct table_set));
     struct table_set *set = (struct table_set *)base;
     struct table_format format;

@@ -3,6 +3,7 @@
 
 #include "agent/train/dataset/fields.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -58,6 +59,7 @@ static int read_fields(const json_t *spec, struct criterion *settings, struct er
 int criterion_read(const json_t *spec, struct criterion *ret_settings, struct error *err) {
     static const char *const losses[] = {"CrossEntropy", "MeanSquared", "BinaryCrossEntropy",
                                          "Huber",        "CTC",         NULL};
+    static_assert(ARRAY_LEN(losses) == TRAINING_LOSS_COUNT + 1, "one name per loss");
     struct criterion settings = {.blank = 0};
     int loss;
     if (fields_choice(spec, "loss", losses, &loss, err) < 0) {

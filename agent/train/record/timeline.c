@@ -40,7 +40,8 @@ static void fill_up(struct timeline *timeline) {
 
 /* Writes the head: the names of the process and its lanes. */
 static void begin_events(struct timeline *timeline) {
-    static const char *const lanes[TIMELINE_LANE_COUNT] = {"compute", "sums between ranks"};
+    static const char *const lanes[] = {"compute", "sums between ranks"};
+    static_assert(ARRAY_LEN(lanes) == TIMELINE_LANE_COUNT, "one name per lane");
     const struct timeline_options *options = &timeline->options;
     AUTO(text_freep)
     char *name = x_printf("rank %d of %d on %.63s", options->rank, options->size, options->host);

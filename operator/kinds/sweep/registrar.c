@@ -12,6 +12,7 @@
 #include "operator/kinds/sweep/trial.h"
 #include "operator/object.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,6 +100,7 @@ enum { TRIALS_BYTES_MAX = 64 << 10 };
 
 static json_t *trial_of(const struct trial_row *row) {
     static const char *const states[] = {"Running", "Completed", "Stopped", "Failed"};
+    static_assert(ARRAY_LEN(states) == TRIAL_STATE_COUNT, "one name per state");
     char value[SPACE_NUMBER_MAX];
     snprintf(value, sizeof value, "%.9g", row->best);
     return json_pack("{s:I, s:s, s:s*, s:O, s:s*}", "index", (json_int_t)row->index, "state",

@@ -12,6 +12,7 @@ enum trial_state {
     TRIAL_COMPLETED,
     TRIAL_STOPPED, /* by spec.stop */
     TRIAL_FAILED,  /* or completed without a valid value of the objective */
+    TRIAL_STATE_COUNT
 };
 
 struct trial_row {

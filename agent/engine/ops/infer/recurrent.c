@@ -3,6 +3,7 @@
 
 #include "agent/engine/ops/infer/params.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const double records_max = 0x1p33;         /* bytes */
@@ -41,8 +42,9 @@ static int check_sizes(const struct recurrent *r, struct error *err) {
 
 static int find_function(const struct attribute_string *text, enum recurrent_function *ret_function,
                          struct error *err) {
-    static const char *const names[RECURRENT_FUNCTION_COUNT] = {
-        "Sigmoid", "Tanh", "Relu", "Softsign", "Softplus", "HardSigmoid"};
+    static const char *const names[] = {"Sigmoid",  "Tanh",     "Relu",
+                                        "Softsign", "Softplus", "HardSigmoid"};
+    static_assert(ARRAY_LEN(names) == RECURRENT_FUNCTION_COUNT, "one name per function");
     for (int i = 0; i < RECURRENT_FUNCTION_COUNT; i++) {
         if (text->size == strlen(names[i]) && memcmp(text->bytes, names[i], text->size) == 0) {
             *ret_function = (enum recurrent_function)i;

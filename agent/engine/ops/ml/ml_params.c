@@ -4,11 +4,12 @@
 
 #include "agent/engine/ops/infer/params.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum ml_post ml_read_post(const struct node *node) {
-    static const char *const names[ML_POST_COUNT] = {"NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO",
-                                                     "PROBIT"};
+    static const char *const names[] = {"NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO", "PROBIT"};
+    static_assert(ARRAY_LEN(names) == ML_POST_COUNT, "one name per transform");
     const char *text = node_text(node, "post_transform", "NONE");
     int post = 0;
     while (strcmp(names[post], text) != 0) { /* its rule has checked that it is one of them */

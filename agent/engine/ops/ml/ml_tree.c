@@ -4,6 +4,7 @@
 #include "agent/engine/ops/ml/ml_ensemble.h"
 #include "agent/engine/ops/op_id.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -428,6 +429,7 @@ static int place_weights(struct build *build, struct error *err) {
 /* The rules of these attributes have checked their values. */
 static enum tree_aggregate read_aggregate(const struct node *node) {
     static const char *const names[] = {"SUM", "AVERAGE", "MIN", "MAX"};
+    static_assert(ARRAY_LEN(names) == TREE_AGGREGATE_COUNT, "one name per aggregate");
     static const enum tree_aggregate numbers[] = {TREE_AVERAGE, TREE_SUM, TREE_MIN, TREE_MAX};
     if (ml_is_ensemble(node)) {
         return numbers[node_integer(node, "aggregate_function", 1)];

@@ -23,7 +23,7 @@ struct tree_weight {
     double value;
 };
 
-enum tree_aggregate { TREE_SUM, TREE_AVERAGE, TREE_MIN, TREE_MAX };
+enum tree_aggregate { TREE_SUM, TREE_AVERAGE, TREE_MIN, TREE_MAX, TREE_AGGREGATE_COUNT };
 
 struct ml_trees {
     int32_t tree_count, node_count, weight_count;

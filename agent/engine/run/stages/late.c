@@ -3,6 +3,7 @@
 
 #include "agent/engine/ops/infer/params.h"
 
+#include <assert.h>
 #include <string.h>
 
 bool late_has(const struct late_call *call, int index) {
@@ -15,6 +16,7 @@ static int expect(const struct late_call *call, int index, enum parcel_kind kind
         return 0;
     }
     static const char *const names[] = {"a tensor", "a sequence", "an empty optional"};
+    static_assert(ARRAY_LEN(names) == PARCEL_KIND_COUNT, "one name per kind");
     const char *seen = late_has(call, index) ? names[call->inputs[index]->kind] : "absent";
     return error_set(err, ERROR_INVALID, "input %d is %s, %s is expected", index, seen,
                      names[kind]);

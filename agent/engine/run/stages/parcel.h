@@ -5,7 +5,7 @@
 
 #include "agent/engine/tensor.h"
 
-enum parcel_kind { PARCEL_TENSOR, PARCEL_SEQUENCE, PARCEL_NOTHING };
+enum parcel_kind { PARCEL_TENSOR, PARCEL_SEQUENCE, PARCEL_NOTHING, PARCEL_KIND_COUNT };
 
 struct parcel {
     enum parcel_kind kind;

@@ -3,6 +3,7 @@
 
 #include "operator/kinds/batchscore/derived/derived_result.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +50,7 @@ static char *show_input(const json_t *input) {
 
 static json_t *input_of(const struct kind_score *job) {
     static const char *const names[] = {"files", "video", "table", "files", "npy"};
+    static_assert(ARRAY_LEN(names) == KIND_FORM_COUNT, "one field per form");
     return json_pack("{s:{s:s, s:s*, s:s*, s:s*}}", names[job->form], "path", job->input, "pattern",
                      job->pattern, "manifest", job->list, "format",
                      job->form == KIND_TABLE ? job->table_format : NULL);
@@ -268,6 +270,7 @@ static json_t *object_of(const struct kind_score *job, json_t *scorer, json_t *o
 
 static char *describe(const struct kind_score *job, const struct derived_result *result) {
     static const char *const units[] = {"picture", "video", "table", "text", "array"};
+    static_assert(ARRAY_LEN(units) == KIND_FORM_COUNT, "one unit per form");
     AUTO(text_freep) char *shape = show_input(find_input(job->network));
     AUTO(text_freep) char *becomes = derived_result_describe(job, result);
     const char *range = derived_asked(job, "preprocess.range");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/disttrain/derived/derived_train.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +67,7 @@ static char *describe(const struct kind_train *job, const json_t *object) {
                                         "arrays with labels",
                                         "tars of samples",
                                         "a table"};
+    static_assert(ARRAY_LEN(forms) == KIND_DATA_COUNT, "one text per form");
     int64_t epochs = tree_integer(object, "spec.trainer.epochs", 0);
     AUTO(text_freep) char *shape = job->shape ? json_dumps(job->shape, 0) : NULL;
     AUTO(text_freep)

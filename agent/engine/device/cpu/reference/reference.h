@@ -5,7 +5,7 @@
 #include "agent/engine/device/kernel.h"
 #include "agent/engine/ops/table.h"
 
-extern const struct kernel *const reference_kernels[OP_COUNT];
+extern const struct kernel *const reference_kernels[];
 
 #define REFERENCE(name) extern const struct kernel reference_##name
 /* unary.c */
