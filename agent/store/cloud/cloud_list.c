@@ -110,7 +110,9 @@ static int pass_entry(void *context, const struct cloud_entry *entry, struct err
         listing->has_higher = true;
     }
     if (!text_starts(entry->name, listing->prefix)) {
-        return error_set(err, ERROR_UNAVAILABLE, "%s: not a list: other names than requested",
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "%s: the storage's list is invalid: it has names outside the folder that "
+                         "was asked for",
                          path);
     }
     /* Portals and mounts mark an empty folder with a blob that is empty, too. */
@@ -145,16 +147,21 @@ static int check_next(struct listing *listing, const char *next, struct error *e
     const char *path = listing->store->path;
     listing->stale_pages = listing->has_higher ? 0 : listing->stale_pages + 1;
     if (strlen(next) > MARKER_BYTES_MAX) {
-        return error_set(err, ERROR_UNAVAILABLE, "%s: not a list: the marker is too long", path);
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "%s: the storage's list is invalid: the marker of its next page has more "
+                         "than %d bytes",
+                         path, MARKER_BYTES_MAX);
     }
     if (*next && listing->kept && strcmp(listing->kept, next) == 0) {
         return error_set(err, ERROR_UNAVAILABLE,
-                         "%s: not a list: the pages after \"%.80s\" lead back to it", path, next);
+                         "%s: the storage's list has no end: after some pages the marker \"%.80s\" "
+                         "comes again",
+                         path, next);
     }
     if (*next && listing->stale_pages == STALE_PAGES_MAX) {
         return error_set(err, ERROR_UNAVAILABLE,
-                         "%s: not a list: %d pages in a row without a new name", path,
-                         STALE_PAGES_MAX);
+                         "%s: the storage's list has no end: %d pages in a row have no new name",
+                         path, STALE_PAGES_MAX);
     }
     if (listing->pages++ == listing->keeps_next) {
         listing->keeps_next = 2 * listing->pages;

@@ -39,7 +39,7 @@ struct cloud_service {
     void (*note)(const struct cloud_place *place, struct cloud_call *call,
                  const struct http_answer *answer);
     bool (*is_refused)(const struct cloud_call *call);   /* the credentials are */
-    bool (*is_transient)(const struct cloud_call *call); /* besides 408, 429 and 5xx */
+    bool (*is_transient)(const struct cloud_call *call); /* besides those of cloud_client.c */
     enum error_kind (*kind_of)(const struct cloud_call *call);
 
     /* Listings. read_page overwrites the text; *ret_marker points into it: where the next page

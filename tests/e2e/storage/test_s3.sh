@@ -149,7 +149,7 @@ endless() { # MARKER JQ-FILTER: the one that comes again; the pages, by the toke
     local code
     faults "$(jq -nc "def page(\$asked; \$next): {method: \"GET\", path: \"\(\$asked).*list-type=2\", status: 200,
         body: \"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>\(\$next)</NextContinuationToken><Contents><Key>tests/e2e/.hidden/\(\$next)</Key><Size>1</Size></Contents></ListBucketResult>\"}; $2")"
-    says 3 "not a list: the pages after \"$1\" lead back to it" list $here
+    says 3 "the storage's list has no end: after some pages the marker \"$1\" comes again" list $here
     code=$?
     faults '[]'
     return $code
