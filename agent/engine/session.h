@@ -38,31 +38,31 @@ void session_freep(struct session **session);
 NODISCARD int session_model_digest(const struct session *session, char hex[static 65],
                                    struct error *err);
 
-/* Looks for operators that a run would refuse, without running the model. For this, every free
- * dimension of an input (-1) is assumed to be 1 if it is the first one, else 64; what only other
- * shapes would show is not found. UNSUPPORTED: there is such an operator. 0: none was found, or an
- * input's declaration is not enough for this check. */
+/* Looks for operators that a run would refuse, without running the model: with 1 for an input's
+ * first dimension if it is free (-1), 64 for others. UNSUPPORTED: there is such an operator. 0:
+ * none was found, or an input's declaration is not enough for this check. */
 NODISCARD int session_check(const struct session *session, struct error *err);
 
 /* ---- inputs and outputs --------------------------------------------------------------------- */
 
 size_t session_input_count(const struct session *session);
 size_t session_output_count(const struct session *session);
-/* Returns the name of an input, borrowed from the session. Type and shape are those of the model,
- * also with pixels_in; neither ret_type nor ret_shape may be NULL. A dimension of -1 may have any
- * size, which may differ from run to run. */
+/* index, in all functions: below the count of inputs or outputs (assert). Returns the name of an
+ * input, borrowed from the session. Type and shape, neither NULL, are those of the model, also with
+ * pixels_in: a dimension of -1 may have any size, which may differ from run to run; without a
+ * declared shape the rank is 0. */
 const char *session_input(const struct session *session, size_t index, enum tensor_type *ret_type,
                           struct shape *ret_shape);
-/* The name of an output, borrowed from the session. Its type and shape depend on the inputs: only
- * the tensors that session_run or session_collect fills in have them. */
+/* The name of an output, borrowed. Its type and shape are in the tensors that session_run or
+ * session_collect fills in, since they depend on the inputs. */
 const char *session_output(const struct session *session, size_t index);
 
-/* True if opened with pixels_in, for a model whose only input is such images. */
+/* True if opened with pixels_in, for a model whose only input is such images (channels 3 or -1). */
 bool session_takes_pixels(const struct session *session);
-/* True if the session was opened with pixels_out and the model has one output. Then output 0 is
- * uint8 [n, height, width, 3]. Output 1 is int32 [n, height]: for each row, the number of pixels
- * from the first one with a NaN to the end of the row, 0 if the row has no NaN. The bytes of a NaN
- * are not specified. */
+/* True if session_takes_pixels, the session was opened with pixels_out, and the model's only output
+ * is such images, or has no declared shape. Then output 0 is uint8 [n, height, width, 3]. Output 1
+ * is int32 [n, height]: for each row, the number of pixels from the first one with a NaN to the end
+ * of the row, 0 if it has no NaN. The bytes of a NaN are not specified. */
 bool session_returns_pixels(const struct session *session);
 
 /* Some models (ai.onnx.ml) have inputs of strings. The engine represents a string by an int64, its
@@ -77,8 +77,7 @@ int64_t session_string_index(const struct string_table *strings, const char *byt
 char **session_classes(const struct session *session, size_t index, size_t *ret_count);
 void session_classes_free(char **classes, size_t count);
 
-/* A line of text for users: which outputs of the model the engine ignores (the field `note` of
- * struct model, model.h). "": it ignores none. Borrowed from the session. */
+/* For users: which outputs the engine ignores (`note` in model.h); "": none. Borrowed. */
 const char *session_note(const struct session *session);
 
 /* ---- running -------------------------------------------------------------------------------- */
@@ -90,19 +89,21 @@ NODISCARD int session_enter(struct session *session, struct error *err);
 /* Runs the network and waits for the results. inputs: one tensor per input, in order; borrowed, not
  * changed. outputs: one tensor per output, filled in order; their data is owned by the session and
  * valid until the next session_run or session_submit. The first run with new input shapes is
- * slower, because it makes a plan for these shapes. ERROR_INVALID: a type or shape does not fit the
- * model. ERROR_EXHAUSTED: the device's memory is too small, even after all plans were freed; a run
- * with a smaller batch may succeed. */
+ * slower, because it makes a plan for these shapes. INVALID: a type, shape or size does not fit the
+ * model. EXHAUSTED: the device's memory is too small, even after all plans were freed; a smaller
+ * batch may fit. UNSUPPORTED: an operator is not supported for these types or shapes, or the
+ * network takes too many steps for them. UNAVAILABLE: the model's file, of which new shapes need
+ * constants again, has changed. Else an error of the device. */
 NODISCARD int session_run(struct session *session, const struct tensor *inputs,
                           struct tensor *outputs, struct error *err);
 
-/* session_run in two parts, so that copies overlap with computation and the caller can do other
- * work. Up to session_depth runs may be submitted before the oldest is collected, in the order of
- * submission; to submit more, or to collect none, is a bug of the caller (assert). The inputs' data
- * must not change until session_collect has returned that run. Outputs are valid until the next
- * session_submit. A session_submit that fails has no effect; ERROR_EXHAUSTED: collect the submitted
- * runs, then try again. Do not call session_run while runs are submitted. A session_collect that
- * fails (the device failed) has removed its run from the queue, and its results are lost. */
+/* session_run in two parts, so that copies overlap with computation. Up to session_depth runs may
+ * be submitted before the oldest is collected, in the order of submission; to submit more, or to
+ * collect none, is a bug of the caller (assert). The inputs' data must not change until
+ * session_collect has returned that run. Outputs are valid until the next session_submit. Errors as
+ * session_run's. A session_submit that fails has no effect; EXHAUSTED: collect the submitted runs,
+ * then try again. Do not call session_run while runs are submitted. A session_collect that fails
+ * (the device failed) has removed its run from the queue, and its results are lost. */
 int session_depth(const struct session *session);
 NODISCARD int session_submit(struct session *session, const struct tensor *inputs,
                              struct error *err);
@@ -140,9 +141,9 @@ struct session_profile {
     int64_t *began_ns, *ended_ns;
 };
 
-/* Runs the network once without measuring, because the first run is slower, then `runs` times
- * (1..SESSION_PROFILE_RUNS_MAX), waiting for the device after each step. inputs: as for
- * session_run. The caller owns *ret_profile; the session must outlive it. */
+/* Runs the network twice without measuring it, then `runs` times (1..SESSION_PROFILE_RUNS_MAX),
+ * waiting for the device after each step. inputs, errors: as session_run's; UNSUPPORTED: also a
+ * network with shapes that only the run knows. The caller frees *ret_profile before the session. */
 NODISCARD int session_profile_new(struct session *session, const struct tensor *inputs, size_t runs,
                                   struct session_profile **ret_profile, struct error *err);
 void session_profile_free(struct session_profile *profile);

@@ -43,7 +43,7 @@ struct finished {
     struct finished_object objects[FINISHED_OBJECTS_MAX];
 };
 
-/* The record as text; the caller frees. */
+/* The record as text; the caller frees. Its texts are UTF-8. */
 char *finished_write(const struct finished *finished);
 /* INVALID: it is not a record, or of another version; the message names the field. */
 NODISCARD int finished_read(const char *text, size_t size, struct finished *ret_finished,

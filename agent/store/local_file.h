@@ -1,6 +1,6 @@
 /* local_file.h: an object as a file of this machine, for users' programs and loaders of models. On
- * a volume that is the object itself; for az:// it is a copy in a separate folder below $TMPDIR
- * (/tmp), which local_file_release removes. Any thread. */
+ * a volume that is the object itself; for az:// and s3:// it is a copy in a separate folder below
+ * $TMPDIR (/tmp), which local_file_release removes. Any thread. */
 #pragma once
 
 #include "agent/store/store.h"
@@ -12,7 +12,8 @@ struct local_file {
     bool is_disk;    /* the object itself, on a disk of this machine (store_features) */
 };
 /* A copy keeps the object's file name, as in "2019/a.jpg", since programs use extensions.
- * EXHAUSTED: no room; INVALID: the name is not valid for a file here. */
+ * NOT_FOUND: no such object; EXHAUSTED: no room; INVALID: the name is not valid for a file here.
+ * Else the store's. */
 NODISCARD int local_file_make(struct store *store, const char *name, struct local_file *ret_file,
                               struct error *err);
 /* The same, and *ret_info is the object's: of a copy as it was read, of the object itself as
@@ -23,6 +24,7 @@ NODISCARD int local_file_make_info(struct store *store, const char *name,
 /* Makes a copy from memory; name as above. */
 NODISCARD int local_file_write(const char *name, const void *data, size_t size,
                                struct local_file *ret_file, struct error *err);
+/* local_file_make of one object by its path (stored_file.h); is_disk is false. */
 NODISCARD int local_file_open(const char *spec_path, struct local_file *ret_file,
                               struct error *err);
 
@@ -37,5 +39,5 @@ NODISCARD int local_file_descriptors(const struct local_file *file, int *ret_fd,
                                      struct error *err);
 void local_file_release(struct local_file *file); /* also for AUTO; accepts a zeroed one */
 
-/* An empty folder below $TMPDIR; the caller removes and frees it. */
+/* An empty folder below $TMPDIR (/tmp); the caller removes it and frees the path. */
 NODISCARD int local_file_make_folder(char **ret_path, struct error *err);

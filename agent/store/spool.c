@@ -109,7 +109,7 @@ void spool_add(struct spool *spool, int slot, const char *line, size_t size) {
     struct slot *to = &spool->slots[slot];
     size_t before = to->lines.size - to->writing;
     add_to_tail(to, line, size);
-    add_line(spool, to, line, MIN(size, (size_t)SPOOL_SIZE / 2));
+    add_line(spool, to, line, MIN(size, (size_t)SPOOL_LINE_MAX));
     /* The thread sleeps until a piece is due, so it must be woken for the first line and for a full
      * piece. */
     size_t now = to->lines.size - to->writing;

@@ -20,7 +20,8 @@ enum {
     SPOOL_TAIL = 2048, /* bytes of a slot's output that spool_tail returns, at most */
     SPOOL_MARK = 160,  /* bytes of the mark of spool_begin, at most */
     SPOOL_SLOTS_MAX = 1024,
-    SPOOL_COUNT_MAX = 10000, /* objects of a slot: 10 GB; further output is dropped */
+    SPOOL_LINE_MAX = SPOOL_SIZE / 2, /* bytes of a line; longer ones are cut */
+    SPOOL_COUNT_MAX = 10000, /* objects of a slot: 10 GB; further output is dropped, uncounted */
 };
 
 struct spool_options {
@@ -32,15 +33,16 @@ struct spool_options {
 
 struct spool;
 
-/* Texts are copied. */
+/* Texts are copied. INVALID: the number of slots, 1 to SPOOL_SLOTS_MAX. */
 NODISCARD int spool_new(const struct spool_options *options, struct spool **ret_spool,
                         struct error *err);
-/* Writes the waiting lines, for at most timeout_ms, and ends. 1: the store did not respond and the
- * thread still uses it, so the store must not be freed. Accepts NULL. */
+/* Writes the waiting lines, trying each piece once, for at most timeout_ms, and ends. 1: the store
+ * did not respond and the thread still uses it, so the store must not be freed; nor is the spool,
+ * which must not be used again. Accepts NULL. */
 int spool_free(struct spool *spool, int timeout_ms);
 
-/* The slot's following output belongs to another try or round: writes a line with time and mark
- * before it, and clears the tail. */
+/* slot, here and below: 0 to count - 1. Its following output belongs to another try or round:
+ * writes a line with time and mark before its first line, and clears the tail. */
 void spool_begin(struct spool *spool, int slot, const char *mark);
 /* Adds a line, without newline; any bytes. */
 void spool_add(struct spool *spool, int slot, const char *line, size_t size);

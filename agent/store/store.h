@@ -132,7 +132,7 @@ NODISCARD int store_clear(struct store *store, const char *prefix, struct error 
 NODISCARD int store_remove_leftovers(struct store *store, struct error *err);
 
 /* Writes large objects in pieces; the object does not exist before commit, and freeing without
- * commit leaves nothing. commit: once; contract as store_put. */
+ * commit leaves nothing; it is all that is left after a failure. commit: once; as store_put. */
 struct store_upload;
 NODISCARD int store_upload_open(struct store *store, const char *name,
                                 struct store_upload **ret_upload, struct error *err);

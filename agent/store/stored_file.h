@@ -23,8 +23,8 @@ const char *stored_file_find_latest(const char *spec_path);
 /* Resolves a path through `latest`; other paths are returned unchanged. The caller frees.
  * UNAVAILABLE and other errors of the store: it cannot be resolved. */
 NODISCARD int stored_file_path(const char *spec_path, char **ret_path, struct error *err);
-/* Opens only the folder; a missing object is detected when it is read. INVALID: the path has no
- * last part. */
+/* Opens only the folder, for reading; a missing object is detected when it is read. INVALID: the
+ * path has no last part. Else store_open's, and those of stored_file_path. */
 NODISCARD int stored_file_open(const char *spec_path, struct stored_file *ret_file,
                                struct error *err);
 void stored_file_release(struct stored_file *file); /* also for AUTO; accepts a zeroed one */

@@ -12,7 +12,8 @@ struct cache;
 
 /* Returns the part of an object that the cache is to keep, as a new tree. It must contain
  * metadata.uid and metadata.ownerReferences if the object has them. The cache itself keeps
- * apiVersion, kind, name, namespace, resourceVersion and the label LABEL_JOB. */
+ * apiVersion, kind, name, namespace, resourceVersion and the label LABEL_JOB. Not NULL; its first
+ * level must not be the object's own, since the cache changes it. */
 typedef json_t *cache_transform(const json_t *object);
 
 struct cache *cache_new(void);
@@ -22,14 +23,15 @@ void cache_free(struct cache *cache);
 
 /* What the cache does with the objects of a kind. */
 struct cache_rules {
-    cache_transform *transform; /* NULL keeps whole objects */
+    cache_transform *transform; /* NULL keeps whole objects, but for metadata.managedFields */
     /* Its definition, borrowed; NULL: of a kind that is not ours. An object of a server with an
      * older definition gets the defaults that it lacks, before the transform; what the cache keeps
      * of it then has the member SCHEMA_FILLED (operator/schema.h). */
     const struct schema *schema;
 };
 
-/* Call once for each watched kind, before its first event; events of other kinds are ignored. */
+/* Call once for each watched kind, of at most 16, before its first event; events of other kinds are
+ * ignored. Kinds differ by `kind` alone, not by their API. The texts are copied. */
 void cache_watch(struct cache *cache, const char *api_version, const char *kind,
                  struct cache_rules rules);
 /* True when every watched kind has been listed once: the event CLUSTER_LISTED (cluster.h) ends a
@@ -39,8 +41,10 @@ bool cache_is_complete(const struct cache *cache);
 /* Applies an event of the cluster (cluster.h). An object whose resourceVersion is older than the
  * stored one is ignored; versions of an object with the same uid are compared as numbers, which
  * grow on Kubernetes' API servers. So is the end of an object with another uid. At CLUSTER_LISTED
- * the objects that the new list did not contain are removed, but for those that are newer than the
- * list, and deleted(context, CLUSTER_DELETED, object) is called for each. */
+ * and CLUSTER_ABSENT the objects that the new list did not contain are removed, but for those that
+ * are newer than the list (they, too, if its version is lower than that of the list before: etcd
+ * was restored from a backup). Then deleted(context, CLUSTER_DELETED, object) is called for each of
+ * these; not at CLUSTER_DELETED, which the caller has seen. */
 void cache_update(struct cache *cache, enum cluster_event event, const json_t *object,
                   cluster_listener *deleted, void *context);
 /* object: from an event. True when the stored object has its uid and its resourceVersion: the event
@@ -48,7 +52,7 @@ void cache_update(struct cache *cache, enum cluster_event event, const json_t *o
  * cache_update. */
 bool cache_has_version(struct cache *cache, const json_t *object);
 /* Stores an object as the API server returned it in the answer to a write, so that readers need not
- * wait for its event. */
+ * wait for its event. Ignored: an older one than the stored, one of a kind that is not watched. */
 void cache_put(struct cache *cache, const json_t *object);
 
 /* ---- for the kinds ---- */

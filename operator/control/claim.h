@@ -16,9 +16,10 @@ enum claim {
     CLAIM_OURS,    /* it is the wanted one */
     CLAIM_ADOPT,   /* it was made for this resource and has no controller any more: take it back */
     CLAIM_RELEASE, /* we are its controller, but somebody changed our labels: let it go */
-    CLAIM_HELD,    /* to be released, but it may still run, and must not run beside another */
+    CLAIM_HELD,    /* ours with other labels, or with our labels and no controller; not taken or let
+                      go, since it may still run, and must not run beside another */
     CLAIM_LEAVING, /* it belongs to an earlier resource of this name, and goes with it */
-    CLAIM_FOREIGN, /* somebody else's: never touched */
+    CLAIM_FOREIGN, /* somebody else's, or to be released and being deleted: never touched */
 };
 
 /* there: the whole object as the cluster has it; NULL: none. wanted: the object that was to be
@@ -31,8 +32,8 @@ enum claim claim_judge(const json_t *there, const json_t *wanted, const json_t *
  * wanted: as it was sent. Borrowed from it. */
 const char *claim_lacks(const json_t *stored, const json_t *wanted);
 
-/* The reference of an object to the resource that controls it. The caller owns the results of all
- * functions here. */
+/* The reference of an object to the resource that controls it. The caller owns the result of this
+ * function and of those below. */
 json_t *claim_owner_reference(const json_t *owner);
 /* The changes for CLUSTER_MERGE, which apply only to this version of the object. A released object
  * keeps its other owners, and loses the annotation, so that it is not adopted. */

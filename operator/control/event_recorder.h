@@ -14,7 +14,9 @@
 
 enum {
     EVENT_RECORDER_PERIOD_MS = 10 * 60 * 1000,
-    EVENT_RECORDER_MAX = 4096, /* reasons of resources that are remembered; the oldest are not */
+    /* Reasons of resources that are remembered. Of older ones what was counted is not written, and
+     * the next is created at once. */
+    EVENT_RECORDER_MAX = 4096,
 };
 
 struct event_recorder;

@@ -19,12 +19,13 @@ enum {
 
 struct poller;
 
-/* Called from poller_step for a key whose answer differs from the one before. */
+/* Called from poller_step for a key whose answer differs from the one before, or follows a request
+ * that failed; not for a failure. May call the functions below. */
 typedef void poller_listener(void *context, const char *key);
 
 NODISCARD int poller_open(poller_listener *listener, void *context, struct poller **ret_poller,
                           struct error *err);
-void poller_free(struct poller *poller);
+void poller_free(struct poller *poller); /* NULL is allowed */
 
 /* Whom to ask. read_token: sent in the header SERVER_READ_HEADER (lib/net/server.h); NULL: the
  * server is older and wants none. certificate_pem: the only certificate that is accepted from it.

@@ -20,7 +20,7 @@ typedef void queries_answer(void *context, const struct query *query, const json
 /* cluster is borrowed. */
 struct queries *queries_new(struct cluster *cluster, queries_answer *answer, void *context);
 /* Questions that are under way are not cancelled: free the cluster next (controller_free). */
-void queries_free(struct queries *queries);
+void queries_free(struct queries *queries); /* NULL is allowed */
 
 /* False: one of that resource is under way. like and fields: cluster_ops.list's; fields NULL: looks
  * for the object with the kind, namespace and name of like. */

@@ -9,7 +9,7 @@
 struct queue;
 
 struct queue *queue_new(void);
-void queue_free(struct queue *queue);
+void queue_free(struct queue *queue); /* NULL is allowed */
 
 /* Adds the key, due at due_ms. A key that is already in the queue is due at the earlier time. */
 void queue_add(struct queue *queue, const char *key, int64_t due_ms);
@@ -19,7 +19,8 @@ void queue_add(struct queue *queue, const char *key, int64_t due_ms);
  * together. */
 int64_t queue_add_failed(struct queue *queue, const char *key, int64_t now_ms, int jitter);
 enum { QUEUE_JITTER_EVEN = 500 }; /* leaves the delay as it is */
-/* Sets the key's failures to zero. Call it when the key succeeded or its object was deleted. */
+/* Sets the key's failures to zero; a key in the queue stays there. Call it when the key succeeded
+ * or its object was deleted. */
 void queue_forget(struct queue *queue, const char *key);
 /* Failures since the last queue_forget. */
 int queue_failures(const struct queue *queue, const char *key);

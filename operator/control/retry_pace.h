@@ -56,8 +56,8 @@ struct retry_wish {
     int64_t due_ms;              /* its own delay: not before */
     int failures;                /* in a row, at least 1 */
 };
-/* True: it may be sent now; one write. False: the resource waits, and is returned by
- * retry_pace_take when it is its turn; then this is asked again. */
+/* True: it may be sent now; one write. False: its last try has not ended; or the resource waits,
+ * and is returned by retry_pace_take when it is its turn; then this is asked again. */
 bool retry_pace_ask(struct retry_pace *pace, const struct retry_wish *wish, int64_t now_ms);
 
 /* The key of the next resource whose turn it is; NULL: none. Borrowed until the next call. */

@@ -1,7 +1,8 @@
 /* write_batch.h: all writes of one reconcile pass, from the first request to the last answer.
  * Creations use a slow start, like those of Kubernetes' Job controller: only `window` of them are
- * under way at first, and each success allows one more. When the cluster refuses one (DENIED or
- * INVALID: a quota, a policy), no further ones are sent, because it would refuse them, too.
+ * under way at first, and each success allows one more. When one fails for a cause that is likely
+ * for all (DENIED or INVALID: a quota, a policy; UNAVAILABLE or BUSY: a webhook or the server), no
+ * further ones are sent.
  *
  * A webhook may remove the labels or the owner by which the controller finds an object
  * (claim_lacks). No one would see such an object, or delete it, so its creation has failed, as
@@ -59,8 +60,8 @@ struct write_batch {
     bool is_stopped; /* no further creations */
 };
 
-/* writes: [{"verb", "object"}] (reconcile_write), at least one. The caller fills in kind,
- * watched, events and again_ms. */
+/* writes: [{"verb", "object"}] (reconcile_write), at least one; objects get a reference. The caller
+ * fills in kind, watched, events (an own reference), again_ms, took_ms and is_retry. */
 struct write_batch *write_batch_new(const char *key, const char *namespace, const json_t *writes);
 void write_batch_free(void *batch); /* takes a struct write_batch; usable with tdestroy */
 /* Sends the writes. The listener's functions are called from here and from the cluster's wait. */

@@ -13,7 +13,9 @@ enum {
 struct picture {
     int width, height; /* pixels */
     uint8_t *pixels;   /* owned: 3 * width * height bytes; NULL in an empty picture */
-    bool is_grey;      /* the three bytes of each pixel are equal: a PNG of it has one channel */
+    /* The three bytes of each pixel are equal: a PNG of it has one channel. Set by who fills it;
+     * the functions below and in scale.h do not pass it on. */
+    bool is_grey;
 };
 void picture_init(struct picture *picture, int width, int height); /* pixels are uninitialised */
 void picture_release(struct picture *picture);                     /* for AUTO, too */
@@ -23,7 +25,8 @@ void picture_copy(const struct picture *picture, struct picture *ret_copy);
 /* INVALID unless width and height are positive and within the limits above. */
 NODISCARD int picture_check_size(int64_t width, int64_t height, struct error *err);
 
-/* Sets *ret_padded to a larger copy; the new right and lower parts repeat the edge's pixels. */
+/* Sets *ret_padded to a copy that is at least as wide and high (assert), which the caller releases;
+ * the new right and lower parts repeat the edge's pixels. */
 void picture_pad(const struct picture *picture, int width, int height, struct picture *ret_padded);
 
 /* Rotates and flips the picture as an EXIF orientation (1..8) says; other values change nothing. */

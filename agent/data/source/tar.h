@@ -9,7 +9,7 @@
 
 enum {
     TAR_BLOCK = 512,
-    TAR_NAME_MAX = 1024,
+    TAR_NAME_MAX = 1024,    /* bytes of a name, with its NUL */
     TAR_PAX_MAX = 64 << 10, /* bytes of one pax header, or of a GNU long name */
 };
 

@@ -26,10 +26,12 @@ struct summary {
 };
 
 /* {"name", "uid", "run", "state", "exitCode", "message", "started", "completed", "miniBatches",
- * "items", "itemsPerSecond", "requests" (of model servers: counts of request_metrics.h), "outputs",
- * "failedLog", "report", "result", "files": {FIELD: SHA-256}, "failed": [{"miniBatch", "firstItem",
- * "items", "tries", "worker", "cause"}], "workers": [{"name", "miniBatches", "items", "errors",
- * "timeouts", "lost"}], "retired": [{"pod", "deaths", "message"}] (retired.h)}. The caller owns it.
+ * "items", "itemsPerSecond", "outputs", "lost" (what the outputs lack), "requests" (of model
+ * servers: counts of request_metrics.h), "failedLog", "report", "result" (of a success), "files":
+ * {FIELD: SHA-256}, "failed": [{"miniBatch", "firstItem", "items", "tries", "worker", "cause"}],
+ * "workers":
+ * [{"name", "miniBatches", "items", "errors", "timeouts", "lost"}], "retired": [{"pod", "deaths",
+ * "message"}] (retired.h)}, in this order; members without a value are absent. The caller owns it.
  * Counts cover all commits of the run, under every coordinator; failedLog and itemsPerSecond are
  * the last coordinator's. */
 json_t *summary_json(const struct summary *summary);

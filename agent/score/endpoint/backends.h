@@ -68,7 +68,7 @@ void backends_refused(struct backends *servers, int server);
 void backends_denied(struct backends *servers, int server, int64_t now_ms);
 /* It has too much to do, or a fault of its own: an answer such as 500, or none in time. */
 void backends_erred(struct backends *servers, int server, bool has_answered, int64_t now_ms);
-/* It is busy for after_ms; 0: it does not say. */
+/* It is busy for after_ms, of which at most REACTION_AFTER_MS_MAX count; 0: it does not say. */
 void backends_busy(struct backends *servers, int server, int64_t after_ms, int64_t now_ms);
 /* It was not reached, or the connection broke. */
 void backends_broke(struct backends *servers, int server, int64_t now_ms);

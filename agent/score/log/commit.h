@@ -27,7 +27,8 @@ struct commit_log;
 /* Reads the existing commits (`each` gets every record that counts, in order; NULL: records are not
  * read) and claims the next number. output must outlive the log. CONFLICT: another RUN owns the
  * output; INVALID: a commit is truncated although later ones exist, missing, or not of this run;
- * UNSUPPORTED: a commit of another release; other errors: the store has failed for timeout_ms.
+ * UNSUPPORTED: a commit of another release; BUSY: in 10,000 tries other coordinators were first.
+ * Else the store's: those of a machine (store_error_is_machine) after timeout_ms, others at once.
  * Blocks. */
 NODISCARD int commit_open(struct store *output, const struct commit_identity *identity,
                           commit_each *each, void *context, struct commit_log **ret_log,
@@ -56,8 +57,9 @@ void commit_name_requests(struct commit_log *log, const json_t *requests);
  * MiB, or at_once). 1: the first *ret_through of all added records are stored now; 0: nothing new;
  * -1: no more will be stored. GONE: a newer coordinator of this job (uid) has taken over; leave
  * without a verdict. BUSY: a coordinator of another job has. UNAVAILABLE: the store has accepted
- * nothing for timeout_ms, also because it is full or refuses. NOT_FOUND: the output's folder has
- * been gone for absent_ms. now_ms: monotonic. */
+ * nothing for timeout_ms, also because it is full or refuses; or has other bytes than were written.
+ * NOT_FOUND: the output's folder has been gone for absent_ms. Else an error of the store that is
+ * not the machine's. now_ms: monotonic. */
 NODISCARD int commit_poll(struct commit_log *log, bool at_once, int64_t now_ms,
                           int64_t *ret_through, struct error *err);
 /* True: the store is slower than the workers: grant no leases until it is false. */

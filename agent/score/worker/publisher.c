@@ -127,20 +127,20 @@ bool publisher_free(struct publisher *publisher, int64_t timeout_ms) {
 }
 
 void publisher_keep(struct publisher *publisher, int64_t epoch, int64_t lease,
-                    struct staged_output *staged_output_new) {
+                    struct staged_output *staged) {
     struct pending_part *kept = x_calloc(1, sizeof *kept);
-    *kept = (struct pending_part){
-        .epoch = epoch, .lease = lease, .part = staged_output_part(staged_output_new)};
+    *kept =
+        (struct pending_part){.epoch = epoch, .lease = lease, .part = staged_output_part(staged)};
     pthread_mutex_lock(&publisher->lock);
     int64_t size = kept->part.size_bytes;
     /* A worker can read a text only here. */
-    if (staged_output_find_place(staged_output_new) == STAGED_TEXT ||
+    if (staged_output_find_place(staged) == STAGED_TEXT ||
         (kept->part.bytes && publisher->kept_bytes + size <= PUBLISHER_KEPT_MAX)) {
-        kept->staged = staged_output_new;
+        kept->staged = staged;
         publisher->kept_bytes += size;
     } else {
         kept->part.bytes = NULL;
-        staged_output_free(staged_output_new);
+        staged_output_free(staged);
     }
     append(publisher, kept);
     pthread_mutex_unlock(&publisher->lock);

@@ -303,7 +303,8 @@ void runners_enqueue(struct runners *runners, int64_t epoch, const struct messag
         struct runner *runner = is_ours ? &runners->of[lease->slot] : NULL;
         if (!runner || runner->queue_count == QUEUE_MAX) {
             add_report(runners, scoring_report_fault(epoch, lease->lease, MESSAGE_HANDED_BACK,
-                                                     "the queue is full"));
+                                                     is_ours ? "the queue of its slot is full"
+                                                             : "this worker has no such slot"));
             continue;
         }
         struct scorer_lease given = {.epoch = epoch,

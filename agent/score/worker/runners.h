@@ -16,19 +16,23 @@ struct runners_options {
     const struct job *job;
     struct store *output;
     struct publisher *publisher; /* NULL if workers publish nothing */
-    void (*wake)(void *context); /* called from any runner's thread when results wait */
+    /* Called when results wait, in any thread: once, and again after the next runners_read_status.
+     * The runners' lock is held: it must not call their functions. */
+    void (*wake)(void *context);
     void *context;
 };
 
 struct runners;
 
-/* Opens one scorer per slot of the job; faults of the spec are reported here. */
+/* Opens one scorer per slot of the job; INVALID: the spec has a fault. The caller ends them with
+ * runners_free, started or not. */
 NODISCARD int runners_open(const struct runners_options *options, struct runners **ret_runners,
                            struct error *err);
-/* Starts the threads, and in them the scorers. */
+/* Starts the threads, and in them the scorers. EXHAUSTED: no more threads. */
 NODISCARD int runners_start(struct runners *runners, struct error *err);
-/* Stops running leases, and ends the threads and scorers within timeout_ms. False: they did not
- * end, and nothing was freed. */
+/* Stops running leases, ends the threads, and frees scorers and runners. NULL is allowed. False: a
+ * thread has not ended within timeout_ms. Then the runners' memory is not freed, since that thread
+ * uses it: do not use the runners again, end the process. */
 bool runners_free(struct runners *runners, int64_t timeout_ms);
 
 int runners_count(const struct runners *runners);
@@ -41,7 +45,8 @@ NODISCARD int runners_list_files(const struct runners *runners, json_t **ret_fil
 NODISCARD int runners_ready(struct runners *runners, struct error *err);
 
 /* Queues leases, each for the runner of its slot. epoch: of the coordinator that granted them.
- * Leases are copied; their works get a reference. */
+ * Leases are copied; their works get a reference. What cannot be queued (no such slot, a full
+ * queue) is reported as handed back. */
 void runners_enqueue(struct runners *runners, int64_t epoch, const struct message_lease *leases,
                      size_t count);
 /* The coordinator no longer wants this lease. It is still reported: at once if it has not begun,
@@ -54,7 +59,8 @@ void runners_forget(struct runners *runners);
 json_t *runners_metrics(const struct runners *runners);
 /* The number of workers that share the job's limits: scorer.h. */
 void runners_share(const struct runners *runners, int workers);
-/* All results to report, oldest first; the caller releases each and frees the array. NULL: none. */
+/* All results to report, oldest first; the caller releases each (scoring_report_release) and frees
+ * the array. NULL: none, *ret_count is 0. */
 struct scoring_report *runners_take(struct runners *runners, size_t *ret_count);
 
 /* The worker is leaving: no lease is begun any more; a running lease continues if it is likely to

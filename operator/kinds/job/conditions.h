@@ -16,7 +16,7 @@
 struct conditions {
     enum conditions_state { CONDITIONS_UNDER_WAY, CONDITIONS_SUCCEEDED, CONDITIONS_FAILED } state;
     const char *reason;
-    char message[640];   /* the cause first, then the remedy */
+    char message[640];   /* the cause first, then the remedy; 511 bytes at most */
     bool pods_requested; /* Reconciling is False */
     bool progresses;     /* something of the job runs: it is not Stalled */
     bool suspended;
@@ -34,6 +34,8 @@ struct conditions {
     const char *agent_image; /* status.agentImage; NULL: as before */
 };
 
+/* The reason is borrowed; the message becomes one line and is cut where it is too long, here and in
+ * conditions_stall. */
 void conditions_set(struct conditions *conditions, enum conditions_state state, const char *reason,
                     const char *format, ...) PRINTF_LIKE(4, 5);
 /* The condition SpecChanged: the job goes on with what it began with. fields: accepted.h. */
