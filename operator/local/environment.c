@@ -13,7 +13,7 @@ enum { TEXT_MAX = 128 << 10 };
 
 static const char *const inherited[] = {
     "PATH", "HOME", "USER", "LANG", "TZ", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES",
-    CONTRACT_MACHINE_VARIABLES,
+    CONTRACT_MACHINE_VARIABLES, "GCE_METADATA_HOST",
     /* Where keys of S3 are found: not the keys themselves. */
     "AWS_REGION", "AWS_PROFILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_ROLE_ARN",
     "AWS_ROLE_SESSION_NAME", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ENDPOINT_URL_STS",
