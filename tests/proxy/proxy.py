@@ -9,12 +9,14 @@ FOLDER/counts (JSON: how often each fault was applied) when that changes, and re
 from FOLDER/faults (JSON, read again when it changes; start.sh describes its content).
 """
 import asyncio
+import datetime
 import json
 import os
 import random
 import re
 import ssl
 import sys
+import time
 
 folder, upstream_port, ca, certificate, key, client_certificate, client_key = sys.argv[1:]
 chance = random.Random(int(os.environ.get("SEED", "1")))
@@ -125,6 +127,29 @@ def set_modified(body, row):
     return re.sub(rb"<Last-Modified>[^<]*</Last-Modified>", date, body)
 
 
+async def read_body(headers, reader):
+    length = value_of(headers, "content-length")
+    if length is not None:
+        return await reader.readexactly(int(length))
+    body, size = b"", 1
+    while size:
+        size = int((await reader.readline()).split(b";")[0], 16)
+        body += (await reader.readexactly(size + 2))[:size]
+    return body
+
+
+def without_newest(body, seconds):
+    """A list of objects of S3 without those of the last seconds, as a storage lists whose lists lag."""
+    def is_old(found):
+        date = re.search(rb"<LastModified>([^<]*)Z</LastModified>", found[0])
+        then = datetime.datetime.fromisoformat(date[1].decode()).replace(tzinfo=datetime.timezone.utc)
+        if time.time() - then.timestamp() > seconds:
+            return found[0]
+        count("hidden")
+        return b""
+    return re.sub(rb"<Contents>.*?</Contents>", is_old, body, flags=re.DOTALL)
+
+
 async def pass_late(reader, writer, late_s):
     """Passes the pieces of a chunked body on, each late_s after it came, until its last or the end."""
     pieces, loop = asyncio.Queue(), asyncio.get_running_loop()
@@ -229,8 +254,14 @@ async def one_request(reader, writer, upstream):
     if "lastModified" in row:
         date = f" {row['lastModified']}"
         headers = [(n, date if n.lower() == "last-modified" else v) for n, v in headers]
-    writer.write(head_bytes(first, headers))
     status = int(first.split(" ")[1])
+    if "hideNewest" in row and status == 200:
+        body = without_newest(await read_body(headers, up_reader), row["hideNewest"])
+        headers = [(n, v) for n, v in headers if n.lower() not in ("content-length", "transfer-encoding")]
+        writer.write(head_bytes(first, headers + [("Content-Length", f" {len(body)}")]) + body)
+        await writer.drain()
+        return True
+    writer.write(head_bytes(first, headers))
     again = True
     if method != "HEAD" and status not in (204, 304):
         again = await pass_body(headers, up_reader, writer, row)

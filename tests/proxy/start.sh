@@ -13,6 +13,7 @@
 #   without: "if-none-match"                                  the server gets no such header
 #   cutInside: true                                           the answer is cut in the middle of its body
 #   lastModified: "Mon, 23 Nov 2026 10:00:00 GMT"             every blob has this time
+#   hideNewest: N                                             a list of S3's lacks the objects of the last N seconds
 #   lateSeconds: N                                        each piece of a watch comes so much later
 #   cutAfterLines: N                                          a watch ends in the middle of its N-th piece
 # CLUSTER-FOLDER/NAME/counts has how often each was applied, and the number of requests. SEED=N repeats the random

@@ -4,7 +4,8 @@
 # total. The undisturbed run, which it must equal byte for byte, goes straight to the server. For test_exactly_once_azure.sh
 # and test_exactly_once_s3.sh, which source it after lib.sh with
 #   $server, "azurite" or "s3", a folder of tests/; $in, $out, $stores, as once.sh; $batches_default; and the functions
-#   remote upload|download|clear CONTAINER/PATH [LOCAL]; at PORT, which has stores find the server there.
+#   remote upload|download|clear CONTAINER/PATH [LOCAL]; at PORT, which has stores find the server there; and $more_faults,
+#   a JSON list of more rows for the proxy, if there are any.
 # Their variables:
 #   SOAK_SEED (1) decides which process dies when; ONCE_ROUNDS (1, in a soak SOAK_ROUNDS / 10): the number of runs of a
 #   user's program, ONCE_OTHERS (0, in a soak a twentieth of that): the number of runs of networks after them, each
@@ -67,7 +68,8 @@ SEED=$seed python3 tests/proxy/proxy.py "$place/proxy" "$(cat "$place/port")" "$
 proxy=$!
 disown
 until_true 60 [ -s "$place/proxy/port" ]
-jq -n '[{share: 0.05, status: 500}, {share: 0.05, cutBefore: true}, {share: 0.05, cutInside: true}]' >"$place/proxy/faults"
+jq -n --argjson more "${more_faults:-[]}" '[{share: 0.05, status: 500}, {share: 0.05, cutBefore: true}, {share: 0.05, cutInside: true}] + $more' \
+    >"$place/proxy/faults"
 
 kinds=()
 for ((number = 1 + ${ONCE_PART:-0}; number <= rounds; number += parts)); do
