@@ -49,7 +49,12 @@ static int by_bytes(const void *a, const void *b, void *bytes) {
     return strcmp((char *)bytes + *(const uint32_t *)a, (char *)bytes + *(const uint32_t *)b);
 }
 
-/* Sorts the keys and drops the upper half. */
+static int by_place(const void *a, const void *b) {
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    return (left > right) - (left < right);
+}
+
+/* Drops the upper half. The keys move down in their own buffer: a second one would double it. */
 static void keys_halve(struct keys *keys) {
     qsort_r(keys->starts, keys->count, sizeof *keys->starts, by_bytes, keys->bytes);
     size_t kept = MAX(keys->count / 2, (size_t)1);
@@ -58,16 +63,14 @@ static void keys_halve(struct keys *keys) {
     }
     free(keys->cutoff);
     keys->cutoff = x_strdup(keys->bytes + keys->starts[kept]);
-    char *bytes = x_malloc(keys->room);
+    qsort(keys->starts, kept, sizeof *keys->starts, by_place);
     size_t size = 0;
     for (size_t i = 0; i < kept; i++) {
         size_t length = strlen(keys->bytes + keys->starts[i]) + 2;
-        memcpy(bytes + size, keys->bytes + keys->starts[i], length);
+        memmove(keys->bytes + size, keys->bytes + keys->starts[i], length);
         keys->starts[i] = (uint32_t)size;
         size += length;
     }
-    free(keys->bytes);
-    keys->bytes = bytes;
     keys->size = size;
     keys->count = kept;
 }
