@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # A worker that gets SIGTERM or a notice that its machine will go: it finishes short work, hands back
 # the rest, and ends within 10 s. Nothing is lost, and nothing counts as lost. A server stands in for Azure's events.
-# `make test` draws one of the two.
+# Capacity that comes and goes: one worker after the other gets SIGTERM as soon as it has scored something, as the kubelet
+# does it for a pod of higher priority. `make test` draws one of the three, of four visits; a soak has 50 and more frames.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -13,7 +14,8 @@ trap 'kill -9 "${pid[@]}" 2>/dev/null; wait 2>/dev/null; rm -rf "$work"' EXIT
 mkdir -p "$work/model"
 python3 tests/data/models/make.py "$work/model"
 make_certificate "$work" || exit 3
-ffmpeg -v error -f lavfi -i testsrc2=size=320x180:rate=25 -frames:v 100 -c:v libx264 -pix_fmt yuv420p "$work/in.mp4" </dev/null || exit 3
+frames=${SOAK_ROUNDS:+600} frames=${frames:-100} visits=${SOAK_ROUNDS:+50} visits=${visits:-4}
+ffmpeg -v error -f lavfi -i testsrc2=size=320x180:rate=25 -frames:v "$frames" -c:v libx264 -pix_fmt yuv420p "$work/in.mp4" </dev/null || exit 3
 port=$(first_port)
 spec=$(jq -cn '{input: {video: {path: "data/in.mp4"}}, miniBatchSize: 2, output: {path: "out/o"},
     scorer: {onnx: {path: "model/slow.onnx"}}, retry: {maxTries: 1, timeoutSeconds: 60}}')
@@ -34,7 +36,8 @@ pod() { # job, name, role; more variables
         WINDLASS_TERMINATION_LOG="$work/$job/$name.words" "$@" "$agent" "$role" 2>>"$work/$job/$name.log" &
     pid[$name]=$!
 }
-some_done() { [ "$(curl -sk --max-time 2 "https://127.0.0.1:$port/progress" | jq -r .items.done)" -gt 0 ] 2>/dev/null; }
+items_done() { curl -sk --max-time 2 "https://127.0.0.1:$port/progress" | jq -r .items.done; }
+some_done() { [ "$(items_done)" -gt "${1:-0}" ] 2>/dev/null; }
 # leaves NAME: it ends within 10 s; its exit code is in $code.
 leaves() {
     local end=$((SECONDS + 10))
@@ -57,16 +60,47 @@ round() { # job, how the worker is notified
     check "$1: the job succeeds" [ $? -eq 0 ]
     unset "pid[coordinator]"
     leaves worker-1
-    check "$1: with every frame" [ "$(count_frames "$work/$1/o/in.mp4")" = 100 ]
+    judge "$1"
+}
+judge() { # job
+    check "$1: with every frame" [ "$(count_frames "$work/$1/o/in.mp4")" = "$frames" ]
     check "$1: nothing was tried twice, no worker counts as lost" \
         [ "$(jq -r '.miniBatches.retried, ([.workers[] | .lost + .errors + .timeouts] | add)' "$work/$1/o/summary.json" | xargs)" = "0 0" ]
     [ $failures -eq "${shown:-0}" ] || { shown=$failures; tail -n 8 "$work/$1"/*.log | sed 's/^/# /'; jq -c '.miniBatches, .workers' "$work/$1/o/summary.json" | sed 's/^/# /'; }
 }
 stop() { kill "${pid[worker-0]}"; }
-draw "what a worker gets" 1 SIGTERM notice
+visit() { # worker; false: it does not end within 10 s, with 130
+    local before
+    before=$(items_done)
+    pod visits "$1" score
+    until_true 60 some_done "$before" && kill "${pid[$1]}"
+    leaves "$1"
+    [ $code -eq 130 ]
+}
+come_and_go() {
+    local i left=0
+    port=$((port + 1))
+    pod visits coordinator coordinate
+    until_true 60 some_done -1
+    for i in $(seq "$visits"); do
+        visit "worker-$i" && left=$((left + 1))
+    done
+    check "visits: each of $visits workers leaves within 10 s, with 130 ($left)" [ $left -eq "$visits" ]
+    pod visits worker-0 score
+    wait "${pid[coordinator]}"
+    check "visits: the job succeeds" [ $? -eq 0 ]
+    unset "pid[coordinator]"
+    leaves worker-0
+    judge visits
+}
+draw "what a worker gets" 1 SIGTERM notice visits
+! is_drawn visits || come_and_go
 ! is_drawn SIGTERM || round SIGTERM stop
 if is_drawn notice; then
     round notice touch "$work/preempt-vm_0"
     check "the log says which event" grep -q 'event e-1: Preempt' "$work/notice/worker-0.log"
+fi
+if is_drawn notice && is_drawn visits; then
+    check "the film is the same" [ "$(packets v "$work/visits/o/in.mp4")" = "$(packets v "$work/notice/o/in.mp4")" ]
 fi
 exit $((failures > 0))
