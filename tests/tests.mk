@@ -139,7 +139,7 @@ api: windlass
 ##### docs/cli.md is made of the programs' --help; tests/lint/cli.sh sees that it is current ######
 .PHONY: cli
 cli: all
-	@docs/make-cli.sh > docs/cli.md
+	@images/make-cli.sh > docs/cli.md
 
 ##### packages ###################################################################################
 .PHONY: deps deps-demo deps-test deps-bench
