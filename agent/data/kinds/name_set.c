@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Open addressing, at most three quarters full. */
+/* Open addressing in the order of the hashes, at most nine tenths full: the entries of the table
+ * are sorted, so that it can grow in its own place by an eighth. */
 #include "agent/data/kinds/name_set.h"
 
 #include "lib/number/keyed_hash.h"
 
 #include <locale.h>
 #include <stdlib.h>
+#include <string.h>
 #include <wctype.h>
 
-enum { ROOM_FIRST = 1024 };
+enum {
+    ROOM_FIRST = 1024,
+    BEHIND = 4096, /* places after the room, for what the last places have no room for */
+};
 
 struct name_set {
-    uint64_t *hashes; /* 0: empty */
+    uint64_t *hashes; /* [room + BEHIND], 0: empty */
     size_t count, room;
     locale_t locale; /* of the folding; 0: names are compared by bytes */
 };
@@ -19,7 +24,7 @@ struct name_set {
 struct name_set *name_set_new(bool folds) {
     struct name_set *set = x_calloc(1, sizeof *set);
     set->room = ROOM_FIRST;
-    set->hashes = x_calloc(set->room, sizeof *set->hashes);
+    set->hashes = x_calloc(set->room + BEHIND, sizeof *set->hashes);
     set->locale = folds ? newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0) : (locale_t)0;
     if (folds && !set->locale) { /* at least the letters of ASCII */
         set->locale = newlocale(LC_CTYPE_MASK, "C", (locale_t)0);
@@ -63,44 +68,81 @@ static uint64_t hash_of(const struct name_set *set, char kind, const char *name,
     return value ? value : 1;
 }
 
-/* Where the hash is, or would be. */
-static size_t find(const uint64_t *hashes, size_t room, uint64_t hash) {
-    size_t at = (size_t)hash & (room - 1);
-    while (hashes[at] && hashes[at] != hash) {
-        at = (at + 1) & (room - 1);
+/* The first place that a hash may have: in the order of the hashes. */
+static size_t place_of(uint64_t hash, size_t room) {
+    return (size_t)((unsigned __int128)hash * room >> 64);
+}
+
+/* Where the hash is, or would be; room + BEHIND: there is no place left. */
+static size_t find(const struct name_set *set, uint64_t hash) {
+    size_t at = place_of(hash, set->room), end = set->room + BEHIND;
+    while (at < end && set->hashes[at] && set->hashes[at] < hash) {
+        at++;
     }
     return at;
 }
 
+/* Gives the sorted hashes, which are the last `count` of the table, their places in it. */
+static void spread(struct name_set *set) {
+    size_t end = set->room + BEHIND, next = 0;
+    for (size_t from = end - set->count; from < end; from++) {
+        uint64_t hash = set->hashes[from];
+        size_t at = MAX(place_of(hash, set->room), next);
+        at = MIN(at, from); /* with random hashes the places after the room suffice */
+        memset(set->hashes + next, 0, (at - next) * sizeof *set->hashes);
+        set->hashes[at] = hash;
+        next = at + 1;
+    }
+    memset(set->hashes + next, 0, (end - next) * sizeof *set->hashes);
+}
+
 static void grow(struct name_set *set) {
-    size_t room = set->room * 2;
-    uint64_t *hashes = x_calloc(room, sizeof *hashes);
-    for (size_t i = 0; i < set->room; i++) {
-        if (set->hashes[i]) {
-            hashes[find(hashes, room, set->hashes[i])] = set->hashes[i];
+    size_t end = set->room + BEHIND;
+    set->room += set->room / 8;
+    set->hashes = x_realloc_array(set->hashes, set->room + BEHIND, sizeof *set->hashes);
+    for (size_t from = end, to = set->room + BEHIND; from > 0; from--) {
+        if (set->hashes[from - 1]) {
+            set->hashes[--to] = set->hashes[from - 1];
         }
     }
-    free(set->hashes);
-    set->hashes = hashes;
-    set->room = room;
+    spread(set);
 }
 
 bool name_set_has(const struct name_set *set, char kind, const char *name, size_t size) {
-    return set->hashes[find(set->hashes, set->room, hash_of(set, kind, name, size))] != 0;
+    uint64_t hash = hash_of(set, kind, name, size);
+    size_t at = find(set, hash);
+    return at < set->room + BEHIND && set->hashes[at] == hash;
+}
+
+/* Puts the hash where `find` says, and moves those after it to the next empty place. */
+static bool insert(struct name_set *set, size_t at, uint64_t hash) {
+    size_t end = set->room + BEHIND, empty = at;
+    while (empty < end && set->hashes[empty]) {
+        empty++;
+    }
+    if (empty == end) {
+        return false;
+    }
+    memmove(set->hashes + at + 1, set->hashes + at, (empty - at) * sizeof *set->hashes);
+    set->hashes[at] = hash;
+    return true;
 }
 
 bool name_set_add(struct name_set *set, char kind, const char *name, size_t size) {
     uint64_t hash = hash_of(set, kind, name, size);
-    size_t at = find(set->hashes, set->room, hash);
-    if (set->hashes[at]) {
+    size_t at = find(set, hash);
+    if (at < set->room + BEHIND && set->hashes[at] == hash) {
         return true;
     }
     if (set->count == NAME_SET_MAX) {
         return false;
     }
-    set->hashes[at] = hash;
+    while (!insert(set, at, hash)) {
+        grow(set);
+        at = find(set, hash);
+    }
     set->count++;
-    if (set->count * 4 > set->room * 3) {
+    if (set->count * 10 > set->room * 9) {
         grow(set);
     }
     return true;

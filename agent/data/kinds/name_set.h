@@ -1,11 +1,11 @@
-/* name_set.h: a set of names, stored as 64-bit hashes: 8 to 16 bytes a name. Two different names
+/* name_set.h: a set of names, stored as 64-bit hashes: 9 to 10 bytes a name. Two different names
  * with the same hash are taken for one; with a million names the probability of any such pair is 1
  * in 30 million. The hash has a random key: that holds for chosen names, too. */
 #pragma once
 
 #include "lib/base.h"
 
-enum { NAME_SET_MAX = 1 << 22 /* names; 64 MiB */ };
+enum { NAME_SET_MAX = 1 << 22 /* names; 40 MiB */ };
 
 struct name_set;
 

@@ -56,19 +56,30 @@ static int check_output(void *context, const struct output_line *line, struct er
 }
 
 /* One listing instead of a question for each file, unless that misses one. */
-static int check_all(struct output_scan *looking, struct error *err) {
+static int check_listing(struct output_scan *looking, bool *ret_has_all, struct error *err) {
     struct output_lines_sum sum;
-    looking->found = looking->absent = 0;
+    looking->found = 0;
     looking->sized = name_set_new(/* folds= */ false);
     int result =
         output_lines_read(looking->output, OUTPUT_LINES_NAME, note_line, looking, &sum, err) < 0
             ? -1
             : store_list_infos(looking->output, "", NULL, note_listed, looking, err);
     name_set_free(TAKE(looking->sized));
-    return result < 0 || looking->found >= sum.count
-               ? result
-               : output_lines_read(looking->output, OUTPUT_LINES_NAME, check_output, looking, &sum,
-                                   err);
+    *ret_has_all = result == 0 && looking->found >= sum.count;
+    return result;
+}
+
+/* A listing of a volume asks for each file, too, and their names would be in memory. */
+static int check_all(struct output_scan *looking, struct error *err) {
+    struct output_lines_sum sum;
+    bool has_all = false;
+    looking->absent = 0;
+    if (!store_features(looking->output).is_local && check_listing(looking, &has_all, err) < 0) {
+        return -1;
+    }
+    return has_all ? 0
+                   : output_lines_read(looking->output, OUTPUT_LINES_NAME, check_output, looking,
+                                       &sum, err);
 }
 
 int present_ensure(struct prepared_job *prepared, struct error *err) {
