@@ -10,8 +10,8 @@
  *
  * A worker reacts as to SIGTERM (worker.h): it takes no more leases, finishes the running one only
  * if that takes at most 8 s, returns the others, and exits within 10 s; a preemption is announced
- * 30 s before, or more. A member of a gang leaves within the announced time (member.h). The time is not
- * shortened by a StartRequests, because other pods run on this machine.
+ * 30 s before, or more. A member of a gang leaves within the announced time (member.h). The time is
+ * not shortened by a StartRequests, because other pods run on this machine.
  *
  * If the server is missing, slow (its first answer may take two minutes) or answers nonsense, it is
  * asked less often, up to every 30 s, and `announced` is not called; SIGTERM still comes. */
@@ -22,8 +22,9 @@
 struct notice;
 
 struct notice_options {
-    const char *url; /* WINDLASS_EVENTS; in a cluster http://169.254.169.254/metadata/scheduledevents */
-    int every_ms;    /* between two requests; 0: 1000 */
+    const char
+        *url; /* WINDLASS_EVENTS; in a cluster http://169.254.169.254/metadata/scheduledevents */
+    int every_ms; /* between two requests; 0: 1000 */
     /* Called once, when the machine will be taken away; from the thread. */
     void (*announced)(void *context, const struct notice_event *event);
     /* Called for the first failure in a row, and for the first answer after one (err->kind is
