@@ -1,7 +1,7 @@
 """Tables: an array whose rows are in the order of an enum's values has a static assertion of its length. Otherwise a new
 value reads past the array, or, where the array has a size, a row of zeros. Either of:
   static const char *const names[] = {"a", "b"};
-  static_assert(ARRAY_LEN(names) == KIND_COUNT, "one name per kind");    (KIND_LAST + 1 will do)
+  static_assert(ARRAY_LEN(names) == KIND_COUNT, "one name per kind"); (KIND_LAST + 1 misses what comes after)
 or rows with designators ([KIND_A] = "a"), none of which can take the place of another.
 Where a header in scope declares the array with its size (extern ... names[KIND_COUNT];), the assertion says nothing: the
 definition takes over that size. So headers leave it out.
