@@ -340,7 +340,7 @@ int decoder_call(struct decoder *decoder, struct decoder_service service,
 
 int decoder_twice(struct decoder *decoder, decoder_try *once, void *context, struct error *err) {
     struct error cause = {0};
-    forget_call(decoder); /* one that is refused before it begins says nothing of the last */
+    forget_call(decoder); /* also for a call that is refused before it begins */
     int result = once(decoder, context, &cause);
     if (result < 0 && decoder->is_interrupted && !decoder->has_given) {
         error_clear(&cause);
