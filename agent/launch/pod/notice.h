@@ -22,9 +22,8 @@
 struct notice;
 
 struct notice_options {
-    const char
-        *url; /* WINDLASS_EVENTS; in a cluster http://169.254.169.254/metadata/scheduledevents */
-    int every_ms; /* between two requests; 0: 1000 */
+    const char *url; /* WINDLASS_EVENTS: http://169.254.169.254/metadata/scheduledevents */
+    int every_ms;    /* between two requests; 0: 1000 */
     /* Called once, when the machine will be taken away; from the thread. */
     void (*announced)(void *context, const struct notice_event *event);
     /* Called for the first failure in a row, and for the first answer after one (err->kind is

@@ -7,7 +7,6 @@
 
 enum {
     NOTICE_BYTES_MAX = 256 << 10, /* of an answer; a placement group has at most 100 machines */
-    NOTICE_NAME_MAX = 128,        /* bytes of a machine's name */
     NOTICE_AHEAD_MS = 60000,      /* events that are farther away are ignored (except Preempt) */
 };
 
