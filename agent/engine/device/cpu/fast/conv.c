@@ -6,6 +6,7 @@
 
 #include "agent/engine/device/cpu/fast/conv_run.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
+#include "agent/engine/device/cpu/vector/vector_window.h"
 
 // Runs [first, last) of a phase, of a pair of blocks whose weights begin at `weights`.
 static void direct_part(const struct conv *conv, struct direct_job job,

@@ -165,7 +165,7 @@ static void run_rows(const struct vector_ops *ops, struct direct_job *job, const
     }
     job->in_panel = true;
     for (int row = 0; row < rows; row += job->width) {
-        job->width = panel_rows(rows - row, ops->pixels);
+        job->width = vector_panel_rows(rows - row, ops->pixels);
         job->in = a->data + (size_t)row * (size_t)k + (size_t)at * (size_t)job->width;
         ops->direct(job);
         job->out += (size_t)job->width * step;

@@ -38,21 +38,6 @@ struct direct_job {
     size_t ahead_count;
 };
 
-/* The same for at most THIN_OUTPUTS_MAX output channels: here lanes are input channels. The input
- * is blocked; a run is run_length whole pixels. The output is planar. */
-struct thin_job {
-    int width, outputs;
-    const float *in;
-    const ptrdiff_t *runs;
-    int run_count, run_length;
-    size_t pixel;
-    const float *weights; /* [run_count * run_length, outputs, b] */
-    const float *bias;    /* [outputs] or NULL */
-    float low, high;
-    float *out;
-    size_t out_plane;
-};
-
 /* Operations that are still pending on a value in memory: x * scale + shift, then relu. */
 struct pending {
     const float *scale, *shift; /* b of each, for the present block; NULL: none */
@@ -73,6 +58,7 @@ struct load_job {
     struct pending pending;
 };
 
+struct thin_job;     /* vector_window.h */
 struct pool_row_job; /* vector_window.h */
 struct resample_job;
 struct norm_job;   /* vector_training.h */
@@ -81,7 +67,7 @@ struct taps_job;   /* vector_training.h */
 
 /* The rows of the next panel, of `rest` that are left; most: vector_ops.pixels. None has only a few
  * of many, which would be slower. */
-static inline int panel_rows(int rest, int most) {
+static inline int vector_panel_rows(int rest, int most) {
     return rest <= most ? rest : rest >= 2 * most ? most : (rest + 1) / 2;
 }
 
@@ -117,8 +103,8 @@ struct vector_ops {
     /* vector_moves.inc. out[c * out_row + r] = in[r * in_row + c] */
     void (*transpose)(float *out, size_t out_row, const float *in, size_t in_row, int rows,
                       int columns);
-    /* Turns k rows of `rows` numbers, in_row apart, into panels [k, panel_rows] one after another,
-     * without a gap. */
+    /* Turns k rows of `rows` numbers, in_row apart, into panels [k, vector_panel_rows] one after
+     * another, without a gap. */
     void (*panels)(float *out, const float *in, size_t in_row, int rows, int k);
     /* A row times a matrix: sums over i < count of a[i] b[j * b_row + i], or of
      * a[i] b[i * b_row + j], for each of the columns j. */

@@ -3,6 +3,21 @@
 
 #include "agent/engine/device/cpu/vector/vector.h"
 
+/* As direct_job, for at most THIN_OUTPUTS_MAX output channels: here lanes are input channels. The
+ * input is blocked; a run is run_length whole pixels. The output is planar. */
+struct thin_job {
+    int width, outputs;
+    const float *in;
+    const ptrdiff_t *runs;
+    int run_count, run_length;
+    size_t pixel;
+    const float *weights; /* [run_count * run_length, outputs, b] */
+    const float *bias;    /* [outputs] or NULL */
+    float low, high;
+    float *out;
+    size_t out_plane;
+};
+
 /* A row of a pool: out[x] = the maximum, or the sum / cells[x], over the window of pixel x; `in`
  * points at the window of pixel 0. */
 struct pool_row_job {
