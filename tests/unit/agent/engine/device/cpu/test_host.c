@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the system says of the mapping that has this address ("VmFlags: rd wr ... hg"). */
+/* The flags of the mapping that has this address ("VmFlags: rd wr ... hg"). */
 static void flags_of(const void *address, char *ret_flags, size_t size) {
     FILE *file = fopen("/proc/self/smaps", "re");
     uint64_t first, end, at = (uintptr_t)address;
