@@ -62,7 +62,13 @@ NODISCARD int ml_linear_read(const struct node *node, struct ml_linear *ret_line
 
 /* With gamma, shift and degree of kernel_params, a row x and a vector v: LINEAR is x v, POLY is
  * (gamma x v + shift)^degree, RBF is exp(-gamma |x - v|^2), SIGMOID is tanh(gamma x v + shift). */
-enum ml_kernel { ML_KERNEL_LINEAR, ML_KERNEL_POLY, ML_KERNEL_RBF, ML_KERNEL_SIGMOID };
+enum ml_kernel {
+    ML_KERNEL_LINEAR,
+    ML_KERNEL_POLY,
+    ML_KERNEL_RBF,
+    ML_KERNEL_SIGMOID,
+    ML_KERNEL_COUNT
+};
 
 /* SVMRegressor, SVMClassifier. A classifier decides between each two classes, in the order 0 1,
  * 0 2, ..., 1 2, ...: above 0 is the first of them, and the class with the most of these votes is

@@ -21,6 +21,7 @@ static int read_numbers(const struct node *node, const char *name, size_t wanted
 
 static int read_kernel(const struct node *node, struct ml_svm *svm, struct error *err) {
     static const char *const names[] = {"LINEAR", "POLY", "RBF", "SIGMOID"};
+    static_assert(ARRAY_LEN(names) == ML_KERNEL_COUNT, "a name for each kernel");
     const char *text = node_text(node, "kernel_type", names[0]);
     const float *params;
     size_t count;
