@@ -18,11 +18,6 @@ struct cpu_device {
 NODISCARD int cpu_open(int threads, struct device **ret_device, struct error *err);
 NODISCARD int reference_open(int threads, struct device **ret_device, struct error *err);
 
-/* Memory at a multiple of 64, whose whole large pages (2 MiB) are such ones, if the system has
- * them: kernels walk over more small pages than the processor's TLB holds. Not zeroed; for free().
- * NULL: none is left. */
-void *host_memory_new(size_t size);
-
 /* device_ops of both devices. */
 int host_alloc(struct device *device, size_t size, void **ret_memory, struct error *err);
 void host_free(struct device *device, void *memory);

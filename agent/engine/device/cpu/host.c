@@ -7,21 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-
-enum { LINE = 64, LARGE_PAGE = 2 << 20 };
-
-void *host_memory_new(size_t size) {
-    size_t bytes = (MAX(size, 1) + LINE - 1) / LINE * LINE, whole = bytes / LARGE_PAGE * LARGE_PAGE;
-    void *memory = NULL; /* not from aligned_alloc, which requires a size of whole large pages */
-    if (posix_memalign(&memory, whole ? LARGE_PAGE : LINE, bytes) != 0) {
-        return NULL;
-    }
-    if (whole) {
-        madvise(memory, whole, MADV_HUGEPAGE); /* the system may refuse */
-    }
-    return memory;
-}
 
 int host_memory_info(struct device *device UNUSED, size_t *ret_free, size_t *ret_total,
                      struct error *err) {
@@ -47,10 +32,11 @@ int host_memory_info(struct device *device UNUSED, size_t *ret_free, size_t *ret
  * error. */
 int host_alloc(struct device *device, size_t size, void **ret_memory, struct error *err) {
     size_t available, total;
+    size = (MAX(size, 1) + 63) / 64 * 64;
     if (size > (size_t)64 << 20 && host_memory_info(device, &available, &total, err) < 0) {
         return -1;
     }
-    void *memory = size > (size_t)64 << 20 && size > available ? NULL : host_memory_new(size);
+    void *memory = size > (size_t)64 << 20 && size > available ? NULL : aligned_alloc(64, size);
     if (!memory) {
         return error_set(err, ERROR_EXHAUSTED, "out of memory: %zu MiB are needed", size >> 20);
     }

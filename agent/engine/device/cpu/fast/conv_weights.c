@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/engine/device/cpu/fast/conv_weights.h"
 
-#include "agent/engine/device/cpu/cpu.h"
-
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { MATRIX_ROWS = 64 };
+enum { LARGE_PAGE = 2 << 20, MATRIX_ROWS = 64 };
 
 static int round_up(int value, int to) {
     return (value + to - 1) / to * to;
 }
 
-// Zeroed.
+// A network reads its weights once per run, and they exceed what the processor's TLB covers. So
+// weights that fill large pages are in such pages, if the system has them.
 static float *floats_new(size_t count) {
-    size_t bytes = (MAX(count, 1) * sizeof(float) + 63) / 64 * 64;
-    void *data = host_memory_new(bytes);
-    if (!data) {
+    size_t bytes = MAX((count * sizeof(float) + 63) / 64 * 64, (size_t)64);
+    size_t whole = bytes / LARGE_PAGE * LARGE_PAGE;
+    void *data = NULL; /* not from aligned_alloc, which requires a size of whole large pages */
+    if (posix_memalign(&data, whole ? LARGE_PAGE : 64, bytes) != 0) {
         abort();
+    }
+    if (whole) {
+        madvise(data, whole, MADV_HUGEPAGE); // the system may refuse
     }
     memset(data, 0, bytes);
     return data;
