@@ -4,6 +4,7 @@
 
 #include "agent/engine/ops/op_id.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { KERNEL_PARAMS = 3 };
