@@ -19,7 +19,8 @@ static void parts(void) {
         {"s3://films/in/a.jpg", "films/in/a.jpg", "/in/a.jpg", "none"},
         {"s3://films", "films", "", "none"},
         {"s3://latest/m/latest/x", "latest/m/latest/x", "/m/latest/x", "/latest/x"},
-        {"gs://films/a/b", "gs://films/a/b", "none", "none"},
+        {"gs://films/a/b", "films/a/b", "/a/b", "none"},
+        {"gcs://films/a/b", "gcs://films/a/b", "none", "none"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         CHECK_STR(stored_file_skip_scheme(rows[i].path), rows[i].behind_scheme);
