@@ -9,6 +9,8 @@
 
 enum { LOSSES, LAST_MS, NOT_BEFORE_MS };
 enum {
+    MANY_LOSSES = 10, /* in a row, of one place */
+    MANY_PAUSE_MS = 90000,
     SERVICES_SOON = 2, /* made anew soon */
     SERVICE_PAUSE_MS = 60000,
     SERVICE_PAUSE_MAX_MS = 180000,
@@ -27,7 +29,7 @@ static int64_t value_of(const json_t *row, int which) {
 static void report_taken_away(struct reconcile *request, const char *name, int64_t losses) {
     AUTO(text_freep)
     char *note = x_printf("pod %.80s was taken away while it lived, as %lld others of its place "
-                          "were before; the next ones are made later each time, up to a minute",
+                          "were before; the next ones are made later each time, up to 90 s",
                           name, (long long)losses - 1);
     struct reconcile_event event = {.type = "Warning", .reason = "PodsTakenAway", .note = note};
     event_recorder_add(request, &event);
@@ -72,7 +74,8 @@ void recreation_note(struct reconcile *request, struct recreation *recreation, c
     json_object_foreach((json_t *)lost, place, value) {
         recreation->places = recreation->places ?: json_object();
         int64_t losses = value_of(json_object_get(recreation->places, place), LOSSES) + 1;
-        int64_t pause_ms = pod_phase_back_off_ms((int)MIN(losses, INT32_MAX));
+        int64_t pause_ms =
+            losses < MANY_LOSSES ? pod_phase_back_off_ms((int)losses) : MANY_PAUSE_MS;
         json_object_set_new(recreation->places, place,
                             json_pack("[I, I, I]", (json_int_t)losses, (json_int_t)now_ms,
                                       (json_int_t)(now_ms + pause_ms)));

@@ -4,6 +4,7 @@
 #include "operator/control/claim.h"
 #include "operator/kinds/job/owned.h"
 #include "operator/kinds/job/pod_phase.h"
+#include "operator/kinds/job/reconcile/status_write.h"
 #include "operator/object.h"
 
 #include <stdlib.h>
@@ -91,8 +92,17 @@ static void fail(struct relabelled *relabelled) {
     }
 }
 
+/* Somebody may delete pods all the time, and each would cost a question. */
+static bool rests(struct reconcile *request, const struct relabelled *relabelled) {
+    int64_t left_ms = retry_delay_repeat_left_ms(&relabelled->in_vain, request->monotonic_ms);
+    if (left_ms > 0) {
+        status_write_requeue(request, left_ms);
+    }
+    return left_ms > 0;
+}
+
 static void ask(struct reconcile *request, struct relabelled *relabelled) {
-    if (!retry_delay_is_over(request, &relabelled->delay)) {
+    if (rests(request, relabelled) || !retry_delay_is_over(request, &relabelled->delay)) {
         return;
     }
     AUTO(tree_freep)
@@ -100,6 +110,7 @@ static void ask(struct reconcile *request, struct relabelled *relabelled) {
         json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion", "v1", "kind", "Pod", "metadata", "name",
                   first(relabelled), "namespace", request->namespace);
     relabelled->is_asked = reconcile_find(request, like);
+    relabelled->asked_ms = request->monotonic_ms;
 }
 
 /* The watch shows it; owned. A pod with the label of another job, or of another place, is seen,
@@ -173,6 +184,7 @@ void relabelled_found(struct relabelled *relabelled, const struct found *found) 
         relabelled->there = json_incref((json_t *)found->object);
     } else {
         drop(relabelled); /* it was deleted */
+        retry_delay_repeat_note(&relabelled->in_vain, relabelled->asked_ms);
     }
 }
 

@@ -1,10 +1,11 @@
 /* relabelled.h: pods of a job whose labels somebody changed to those of another job, or of another
  * place than their names say: the job sees them no more and makes others, but they still run and
  * have its owner reference. A pod that vanished without having ended or having been deleted by us
- * is looked for by its name, once, and so is one that is first seen in another place; if it is
- * there and ours, it is released (control/claim.h), so that it outlives the job. (One whose name
- * the job wants again is found by that: holders.h. Pods of which two must not run are held by
- * singleton.h; when the job is suspended or ends, its plan deletes those in another place.) */
+ * is looked for by its name, once (at once, but not again and again while somebody deletes pods),
+ * and so is one that is first seen in another place; if it is there and ours, it is released
+ * (control/claim.h), so that it outlives the job. (One whose name the job wants again is found by
+ * that: holders.h. Pods of which two must not run are held by singleton.h; when the job is
+ * suspended or ends, its plan deletes those in another place.) */
 #pragma once
 
 #include "operator/control/controller.h"
@@ -22,7 +23,9 @@ struct relabelled {
     json_t *misplaced; /* {UID: true} of pods in another place, of the last pass; owned */
     json_t *alone; /* of this pass: those of them of which two must not run; owned array, or NULL */
     bool is_asked, is_releasing;
-    struct retry_delay delay; /* of the first */
+    int64_t asked_ms;                  /* monotonic */
+    struct retry_delay delay;          /* of the first */
+    struct retry_delay_repeat in_vain; /* pods that had been deleted: the next look waits */
 };
 
 void relabelled_release(struct relabelled *relabelled);

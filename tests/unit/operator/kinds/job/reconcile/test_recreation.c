@@ -64,7 +64,8 @@ static const char failed[] =
     "Failed', 'containerStatuses': [{'state': {'terminated': {'exitCode': 1}}}], 'reason': 'Error";
 
 static void test_later_each_time(void) {
-    static const int64_t pauses_ms[] = {0, 0, 1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000};
+    static const int64_t pauses_ms[] = {0,     0,     1000,  2000,  4000, 8000,
+                                        16000, 32000, 60000, 60000, 90000};
     for (int way = 0; way < 3; way++) { /* it vanishes, is deleted, is evicted */
         open_world();
         for (size_t losses = 1; losses < ARRAY_LEN(pauses_ms); losses++) {

@@ -185,6 +185,16 @@ static void test_one_that_is_not(void) {
     }
 }
 
+/* Somebody deletes pods all the time: looks that found none make the next ones rare. */
+static void test_one_look_for_many_deletions(void) {
+    open_world();
+    for (int second = 0; second < 600; second++, world.now_ms += 1000) {
+        pass(second % 2 == 0 ? runs : "[]", NULL);
+    }
+    CHECK(world.asked >= 5 && world.asked <= 12); /* of 300 pods, in ten minutes */
+    close_world();
+}
+
 /* Ended, leaving, deleted by us, looked for by others, or made again. */
 static void test_what_is_never_read(void) {
     static const char *const others[] = {
@@ -385,6 +395,7 @@ int main(void) {
     TEST(test_one_that_is_ours);
     TEST(test_one_with_the_label_of_another_job);
     TEST(test_one_that_is_not);
+    TEST(test_one_look_for_many_deletions);
     TEST(test_what_is_never_read);
     TEST(test_many_and_failures);
     TEST(test_one_that_others_released);
