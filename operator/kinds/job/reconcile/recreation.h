@@ -1,11 +1,11 @@
 /* recreation.h: the pause before a pod is made for a place (its role and index) from which others
  * were taken away: somebody deleted or evicted them while they lived, or they vanished. After the
  * second in a row it is 1 s, doubling up to a minute, and after the tenth 90 s, so that who deletes
- * pods as fast as they come causes few requests; ten minutes without a loss end it. Pods that the controller deletes, and
- * those that have ended otherwise, do not count: the plan knows when to replace them. A job that is
- * suspended and resumed again and again, because two of those who set it do not agree, waits in the
- * same way. So does one whose Service is deleted again and again: its Secret goes with it, so all
- * that it has is made anew. */
+ * pods as fast as they come causes few requests; ten minutes without a loss end it. Pods that the
+ * controller deletes, and those that have ended otherwise, do not count: the plan knows when to
+ * replace them. A job that is suspended and resumed again and again, because two of those who set
+ * it do not agree, waits in the same way. So does one whose Service is deleted again and again: its
+ * Secret goes with it, so all that it has is made anew. */
 #pragma once
 
 #include "operator/control/controller.h"
