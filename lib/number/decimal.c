@@ -216,9 +216,12 @@ static const char *scan_exponent(const char *at, const char *end, struct scan *s
     bool is_negative = at < end && *at == '-';
     at += at < end && (*at == '-' || *at == '+');
     at = scan_digits(at, end, &exponent);
+    if (exponent.digits == 0 || exponent.digits > EXPONENT_DIGITS) {
+        return NULL;
+    }
     int power = (int)exponent.whole;
     scan->power += is_negative ? -power : power;
-    return exponent.digits > 0 && exponent.digits <= EXPONENT_DIGITS ? at : NULL;
+    return at;
 }
 
 /* By strtod, of a copy that ends. */

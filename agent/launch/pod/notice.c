@@ -25,12 +25,12 @@ struct notice {
     struct notice_options options;
     char *url, *host; /* WINDLASS_EVENTS; of it "http://IP" */
     const struct notice_cloud *cloud;
-    int refused; /* clouds whose way was refused, since the last answer of one */
+    int refused; /* clouds in a row that do not know the way they were asked */
     int stop_fd; /* readable: leave */
     pthread_t thread;
     struct http *http;
     char key[NOTICE_KEY_MAX + 1]; /* of the cloud; "": not known yet */
-    bool has_answered, is_failing, is_announced, is_waiting;
+    bool key_has_worked, has_answered, is_failing, is_announced, is_waiting;
     int64_t next_ms, pause_ms;
 };
 
@@ -63,6 +63,7 @@ static void ask_again(struct notice *notice) {
     notice->next_ms = clock_monotonic_ms();
 }
 
+/* 1: the next request follows from this answer. */
 static int take_answer(struct notice *notice, const struct notice_answer *answer,
                        struct error *err) {
     struct notice_event event;
@@ -70,14 +71,19 @@ static int take_answer(struct notice *notice, const struct notice_answer *answer
         if (notice_read_key(answer, notice->key, err) < 0) {
             return -1;
         }
-        ask_again(notice);
-        return 0;
+        return 1;
     }
     if (answer->status == notice->cloud->key_is_over) {
+        bool has_worked = notice->key_has_worked;
         notice->key[0] = 0; /* asked for after the usual pause */
-        return 0;
+        notice->key_has_worked = false;
+        return has_worked ? 0
+                          : error_set(err, ERROR_UNAVAILABLE,
+                                      "status %d to a request with the token that it gave",
+                                      answer->status);
     }
     int found = notice->cloud->read(answer, notice->key, clock_wall_ms(), &event, err);
+    notice->key_has_worked = found >= 0;
     if (found > 0 && !notice->is_announced) {
         notice->is_announced = true;
         notice->options.announced(notice->options.context, &event);
@@ -85,21 +91,26 @@ static int take_answer(struct notice *notice, const struct notice_answer *answer
     return MIN(found, 0);
 }
 
-/* True: the service of another cloud is asked next. Only before the first answer. */
+/* Before the first answer each failure is followed by a question of another cloud's kind: a service
+ * may be out of order for a while, or not answer what it does not know. True: it is asked at once;
+ * once for each cloud, then after a pause. status: 0 if there was no answer. */
 static bool try_elsewhere(struct notice *notice, int status) {
-    if (notice->has_answered || !notice_is_elsewhere(status)) {
+    if (notice->has_answered) {
         return false;
     }
     ptrdiff_t next = notice->cloud - notice_clouds + 1;
     notice->cloud = &notice_clouds[next % NOTICE_CLOUDS];
-    return ++notice->refused % NOTICE_CLOUDS != 0;
+    notice->key[0] = 0;
+    notice->refused = notice_is_elsewhere(status) ? notice->refused + 1 : 0;
+    return notice->refused % NOTICE_CLOUDS != 0;
 }
 
 static void on_end(void *context, const struct http_answer *answer, bool is_sent UNUSED,
                    const struct error *why) {
     struct notice *notice = context;
+    const struct notice_cloud *asked = notice->cloud;
     struct error err = {0};
-    int result = -1;
+    int result = -1, status = answer ? answer->status : 0;
     notice->is_waiting = false;
     notice->next_ms = clock_monotonic_ms() + notice->pause_ms;
     if (answer) {
@@ -110,10 +121,10 @@ static void on_end(void *context, const struct http_answer *answer, bool is_sent
     }
     if (result == 0) {
         note_success(notice);
-    } else if (answer && try_elsewhere(notice, answer->status)) {
+    } else if (result > 0 || try_elsewhere(notice, status)) {
         ask_again(notice);
     } else {
-        error_context(&err, "%s (%s)", notice->url, notice->cloud->name);
+        error_context(&err, "%s (%s)", notice->url, asked->name);
         note_failure(notice, &err);
     }
 }

@@ -15,7 +15,7 @@ enum { KNOWN_MAX = 64 };
 
 /* What is known about folders of buckets: one's keys may be allowed what another's are not. */
 static struct known {
-    char *place; /* endpoint, bucket and folder */
+    char *place; /* dialect, endpoint, bucket and folder */
     bool is_exclusive, is_asked, completes;
 } known[KNOWN_MAX];
 static int known_count;
@@ -25,7 +25,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct known *find(const struct cloud_store *store) {
     const struct s3_place *place = (const struct s3_place *)store->place;
     AUTO(text_freep)
-    char *name = x_printf("%s %s/%s", place->base.endpoint, place->bucket, place->base.folder);
+    char *name = x_printf("%s %s %s/%s", place->is_google ? "gs" : "s3", place->base.endpoint,
+                          place->bucket, place->base.folder);
     for (int i = 0; i < known_count; i++) {
         if (strcmp(known[i].place, name) == 0) {
             return &known[i];

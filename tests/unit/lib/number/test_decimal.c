@@ -173,6 +173,8 @@ static void test_numbers_are_read_as_strtod_reads_them(void) {
                                           "-0.0"};
     static const char *const others[] = {
         "",
+        "1.5e2147483648",
+        "1e-2147483648",
         "-",
         ".5",
         "5.",

@@ -18,7 +18,7 @@
 /* ---- the server ----------------------------------------------------------------------------- */
 
 enum manner { FINE, BUSY, NONSENSE, ENDLESS, SILENT, CUT };
-enum cloud { AZURE, AMAZON, GOOGLE, NOBODY };
+enum cloud { AZURE, AMAZON, GOOGLE, NOBODY, AZURE_ALONE, NO_KEY };
 
 struct server {
     int fd, port;
@@ -119,6 +119,21 @@ static void answer(struct server *server, int fd, const char *request) {
     case NOBODY:
         server->asked++;
         say_status(fd, "404 Not Found", "");
+        break;
+    case AZURE_ALONE: /* what it does not know is its fault */
+        if (text_starts(request, "GET /metadata/")) {
+            answer_as_azure(server, fd, request);
+        } else {
+            say_status(fd, "501 Not Implemented", "");
+        }
+        break;
+    case NO_KEY: /* Amazon's, behind a proxy that takes the token off */
+        server->asked++;
+        if (text_starts(request, "PUT /latest/api/token HTTP")) {
+            say_status(fd, "200 OK", "AQAEAfirst==");
+        } else {
+            say_status(fd, "401 Unauthorized", "");
+        }
     }
 }
 
@@ -301,6 +316,33 @@ static void a_server_that_begins_late_is_found(void) {
     server_stop(&server);
 }
 
+static void a_service_that_is_away_at_first_is_found(void) {
+    struct server server;
+    struct heard heard = {0};
+    server_start(&server);
+    server.cloud = NOBODY;
+    server.events = preempt;
+    struct notice *notice = start(&server, &heard);
+    CHECK(comes(&server.asked, 2)); /* by now it asks as on another cloud */
+    server.cloud = AZURE_ALONE;
+    CHECK(comes(&heard.announced, 1));
+    notice_stop(notice);
+    server_stop(&server);
+}
+
+static void a_token_that_never_works_is_a_failure(void) {
+    struct server server;
+    struct heard heard = {0};
+    server_start(&server);
+    server.cloud = NO_KEY;
+    server.events = "";
+    struct notice *notice = start(&server, &heard);
+    CHECK(comes(&heard.failures, 1));
+    CHECK_INT(heard.recoveries, 0);
+    notice_stop(notice);
+    server_stop(&server);
+}
+
 static void a_server_in_trouble_is_asked_again(void) {
     static const enum manner manners[] = {BUSY, NONSENSE, ENDLESS, CUT};
     for (size_t i = 0; i < ARRAY_LEN(manners); i++) {
@@ -434,6 +476,8 @@ int main(void) {
     TEST(a_preemption_is_told_once);
     TEST(each_cloud_is_understood);
     TEST(a_server_that_begins_late_is_found);
+    TEST(a_service_that_is_away_at_first_is_found);
+    TEST(a_token_that_never_works_is_a_failure);
     TEST(a_server_in_trouble_is_asked_again);
     TEST(a_stop_waits_for_nobody);
     return TEST_END();
