@@ -351,11 +351,9 @@ static const char *verb_of(const struct api_request *request) {
 }
 
 static void count(struct api_double *api, const struct api_request *request) {
-    /* Lists of fields are not of a watch: somebody looks for an object. */
-    const char *verb = strstr(request->http->query, "fieldSelector") ? "find" : request->verb;
     AUTO(text_freep)
-    char *what =
-        x_printf("%s %s%s%s", verb, request->plural, *request->part ? "/" : "", request->part);
+    char *what = x_printf("%s %s%s%s", request->verb, request->plural, *request->part ? "/" : "",
+                          request->part);
     json_object_set_new(api->counts, what,
                         json_integer(json_integer_value(json_object_get(api->counts, what)) + 1));
 }
