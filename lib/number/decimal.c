@@ -17,22 +17,28 @@ static const double powers[POWER_MAX + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5, 
 #define PLAIN_MIN 1e-5
 #define PLAIN_MAX 1e7
 
-static size_t print_any(float value, int digits_min, char *ret_text) {
-    char text[DECIMAL_BYTES];
-    int size = 0;
-    for (int digits = digits_min; digits <= DIGITS_MAX; digits++) {
-        size = snprintf(text, sizeof text, "%.*g", digits, (double)value);
-        float back = 0;
-        if (sscanf(text, "%f", &back) == 1 && back == value) {
-            break;
+/* As %g prints it, with the fewest of `digits` to `most` digits that read back as the value; with
+ * `most` if none do. Ends with a NUL; the length. */
+static size_t print_general(double value, int digits, int most, bool is_float,
+                            char ret_text[static DECIMAL_BYTES]) {
+    for (;; digits++) {
+        int size = snprintf(ret_text, DECIMAL_BYTES, "%.*g", digits, value);
+        double back = is_float ? (double)strtof(ret_text, NULL) : strtod(ret_text, NULL);
+        if (back == value || digits == most) {
+            return (size_t)size;
         }
     }
+}
+
+static size_t print_any(float value, int digits_min, char *ret_text) {
+    char text[DECIMAL_BYTES];
+    size_t size = print_general((double)value, digits_min, DIGITS_MAX, true, text);
     if (!strpbrk(text, ".e")) {
         memcpy(text + size, ".0", 2);
         size += 2;
     }
-    memcpy(ret_text, text, (size_t)size);
-    return (size_t)size;
+    memcpy(ret_text, text, size);
+    return size;
 }
 
 /* The number of digits before the point, below 1 the negative number of zeros behind it. */
@@ -154,36 +160,24 @@ size_t decimal_shortest(double value, char ret_text[static DECIMAL_BYTES]) {
     double size = fabs(value);
     bool is_plain = size >= SHORTEST_MIN && size < SHORTEST_MAX;
     uint64_t whole = 0;
-    int shift = 0, length = 0;
+    int shift = 0;
     if (size == 0 || (is_plain && find_digits(size, SHORTEST, false, &whole, &shift))) {
         return end_text(put_digits(signbit(value), whole, shift, ret_text), ret_text);
     }
-    for (int digits = SHORTEST + is_plain; digits <= DIGITS_ENOUGH; digits++) {
-        length = snprintf(ret_text, DECIMAL_BYTES, "%.*g", digits, value);
-        if (digits == DIGITS_ENOUGH || strtod(ret_text, NULL) == value) {
-            break;
-        }
-    }
-    return (size_t)length;
+    return print_general(value, SHORTEST + is_plain, DIGITS_ENOUGH, false, ret_text);
 }
 
 size_t decimal_shortest_float(float value, char ret_text[static DECIMAL_BYTES]) {
     double size = fabs((double)value);
     bool is_plain = size >= SHORTEST_MIN && size < SHORTEST_FLOAT_MAX, is_zero = size == 0;
     uint64_t whole = 0;
-    int shift = 0, length = 0;
+    int shift = 0;
     for (int digits = SHORTEST_FLOAT; digits <= DIGITS_MAX && (is_zero || is_plain); digits++) {
         if (is_zero || find_digits(size, digits, true, &whole, &shift)) {
             return end_text(put_digits(signbit(value), whole, shift, ret_text), ret_text);
         }
     }
-    for (int digits = SHORTEST_FLOAT; digits <= DIGITS_MAX; digits++) {
-        length = snprintf(ret_text, DECIMAL_BYTES, "%.*g", digits, (double)value);
-        if (strtof(ret_text, NULL) == value) {
-            break;
-        }
-    }
-    return (size_t)length;
+    return print_general((double)value, SHORTEST_FLOAT, DIGITS_MAX, true, ret_text);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -56,7 +56,7 @@ void flat_row_free(struct flat_row *row) {
 /* name: with its quotes, without escapes. */
 static int find_column(const struct flat_row *row, const char *name, size_t size) {
     for (size_t i = 0; i < row->count; i++) {
-        if (strlen(row->wanted[i]) == size - 2 && memcmp(row->wanted[i], name + 1, size - 2) == 0) {
+        if (strncmp(row->wanted[i], name + 1, size - 2) == 0 && !row->wanted[i][size - 2]) {
             return (int)i;
         }
     }

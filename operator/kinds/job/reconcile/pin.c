@@ -244,11 +244,9 @@ static bool begin_change(struct pin *pin, struct reconcile *request, const json_
         pin->is_late = false;
         return true;
     }
-    int64_t left_ms = retry_delay_repeat_left_ms(&pin->changes, request->monotonic_ms);
-    if (left_ms > 0) {
+    if (!retry_delay_repeat_is_over(request, &pin->changes)) {
         pin->change = pin->change == PIN_UNCHANGED ? PIN_WAITS : pin->change;
         note_late(pin, request, is_resumed);
-        status_write_requeue(request, left_ms);
         return false;
     }
     retry_delay_repeat_note(&pin->changes, request->monotonic_ms);

@@ -43,9 +43,7 @@ void refusals_begin(struct refusals *record, struct reconcile *request) {
         return;
     }
     if (record->count > 0 || record->denied > 0) {
-        int64_t left_ms = retry_delay_repeat_left_ms(&record->forgot, request->monotonic_ms);
-        if (left_ms > 0) {
-            status_write_requeue(request, left_ms);
+        if (!retry_delay_repeat_is_over(request, &record->forgot)) {
             return;
         }
         struct refusals after = {.forgot = record->forgot,

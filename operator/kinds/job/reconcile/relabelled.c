@@ -4,7 +4,6 @@
 #include "operator/control/claim.h"
 #include "operator/kinds/job/owned.h"
 #include "operator/kinds/job/pod_phase.h"
-#include "operator/kinds/job/reconcile/status_write.h"
 #include "operator/object.h"
 
 #include <stdlib.h>
@@ -92,17 +91,10 @@ static void fail(struct relabelled *relabelled) {
     }
 }
 
-/* Somebody may delete pods all the time, and each would cost a question. */
-static bool rests(struct reconcile *request, const struct relabelled *relabelled) {
-    int64_t left_ms = retry_delay_repeat_left_ms(&relabelled->in_vain, request->monotonic_ms);
-    if (left_ms > 0) {
-        status_write_requeue(request, left_ms);
-    }
-    return left_ms > 0;
-}
-
 static void ask(struct reconcile *request, struct relabelled *relabelled) {
-    if (rests(request, relabelled) || !retry_delay_is_over(request, &relabelled->delay)) {
+    /* Somebody may delete pods all the time, and each would cost a question. */
+    if (!retry_delay_repeat_is_over(request, &relabelled->in_vain) ||
+        !retry_delay_is_over(request, &relabelled->delay)) {
         return;
     }
     AUTO(tree_freep)

@@ -3,6 +3,7 @@
 
 #include "lib/time/clock.h"
 #include "operator/control/retry_pace.h"
+#include "operator/kinds/job/reconcile/status_write.h"
 
 enum {
     MIN_MS = 1000,
@@ -39,6 +40,15 @@ int64_t retry_delay_repeat_left_ms(const struct retry_delay_repeat *repeat, int6
     int64_t pause_ms = MIN((int64_t)MIN_MS << MIN(repeat->times - 1, REPEAT_DOUBLINGS_MAX),
                            (int64_t)REPEAT_MAX_MS);
     return MAX(repeat->last_ms + pause_ms - now_ms, (int64_t)0);
+}
+
+bool retry_delay_repeat_is_over(struct reconcile *request,
+                                const struct retry_delay_repeat *repeat) {
+    int64_t left_ms = retry_delay_repeat_left_ms(repeat, request->monotonic_ms);
+    if (left_ms > 0) {
+        status_write_requeue(request, left_ms);
+    }
+    return left_ms == 0;
 }
 
 void retry_delay_repeat_note(struct retry_delay_repeat *repeat, int64_t now_ms) {

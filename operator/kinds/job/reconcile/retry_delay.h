@@ -29,5 +29,7 @@ struct retry_delay_repeat {
 
 /* 0: it may be done now. */
 int64_t retry_delay_repeat_left_ms(const struct retry_delay_repeat *repeat, int64_t now_ms);
+/* Whether it may be done in this pass. False: the resource is reconciled again when it may. */
+bool retry_delay_repeat_is_over(struct reconcile *request, const struct retry_delay_repeat *repeat);
 /* It is done. */
 void retry_delay_repeat_note(struct retry_delay_repeat *repeat, int64_t now_ms);
