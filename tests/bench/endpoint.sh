@@ -3,12 +3,12 @@
 # answered, and what each costs, beside `curl --parallel` with the same server in the same run. Goals: with 100 ms of latency and 512 in
 # flight 0.95 of 5,120 a second; with 1 ms and 64 in flight 8,000 a second and 0.15 ms of our processors each (all processes of the
 # job, from its start to its end); under 128 MiB in the worker.
-#   COUNT=1000000: requests at 100 ms, and at 1 ms; CURL=50000: those of curl
+#   COUNT=1000000: requests at 100 ms, and at 1 ms; CURL=50000: those of curl; ONLY='^1 ms': rows whose names match
 # Prints a table, writes build/bench/endpoint.json.
 set -eu
 cd "$(dirname "$0")/../.."
 . tests/bench/jobs.bash
-: "${COUNT:=1000000}" "${CURL:=50000}"
+: "${COUNT:=1000000}" "${CURL:=50000}" "${ONLY:=}"
 make --no-print-directory build/windlass build/windlass-agent build/tests/endpoint/model_server
 mkdir -p build/bench
 work=$(mktemp -d)
@@ -21,7 +21,12 @@ mkdir -p "$work/data"
 awk -v n="$COUNT" -v body="$body" 'BEGIN { for (i = 0; i < n; i++)
     printf "{\"custom_id\":\"id-%d\",\"method\":\"POST\",\"url\":\"/v1/chat/completions\",\"body\":%s}\n", i, body }' >"$work/data/requests.jsonl"
 start_server() { # LATENCY
-    [ -z "$server" ] || kill "$server"
+    if [ -n "$server" ]; then
+        kill "$server"
+        wait "$server" || true
+        server=
+    fi
+    rm -f "$work/port" # the shell opens the new one in the background: the old one's port would be read
     build/tests/endpoint/model_server "latency=$1" >"$work/port" &
     server=$!
     until [ -s "$work/port" ]; do sleep 0.05; done
@@ -53,6 +58,7 @@ rows=()
 row() { printf '%-52s %10s %12s %12s %8s\n' "$@"; }
 # job NAME LATENCY IN_FLIGHT MORE
 job() {
+    [[ $1 =~ $ONLY ]] || return 0
     local TIMEFORMAT='%U %S' seconds rate cpu before after memory
     start_server "$2"
     rm -rf "$work/data/out" "$work/state"
@@ -84,6 +90,7 @@ M
 }
 # by_curl NAME LATENCY IN_FLIGHT: with 300 in flight at most
 by_curl() {
+    [[ $1 =~ $ONLY ]] || return 0
     local TIMEFORMAT='%R %U %S' before after
     start_server "$2"
     before=$(ticks)
