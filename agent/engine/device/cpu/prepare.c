@@ -16,9 +16,9 @@
 
 // Whether the step has packed this input, and never reads it in a run.
 static bool has_packed(const struct step *step, int input) {
-    return input == 1 ? step->kernel == &fast_conv || step->kernel == &fast_gemm ||
-                            step->kernel == &fast_recurrent
-                      : input == 2 && step->kernel == &fast_recurrent;
+    bool is_recurrent = step->kernel == &fast_recurrent && rnn_step_has_packed(step);
+    bool is_product = step->kernel == &fast_conv || step->kernel == &fast_gemm;
+    return is_recurrent ? input == 1 || input == 2 : is_product && input == 1;
 }
 
 // Whether the step packs these bytes without listing them as an input: the weights of a depthwise

@@ -13,11 +13,22 @@
 
 enum { GATES_MAX = 4, CHUNK_FLOATS = 1 << 19 /* of the gates of some time steps */ };
 
+/* In the order in which the kernel reads them. */
+struct rnn_weights {
+    struct conv_weights *w[RECURRENT_DIRECTIONS_MAX][GATES_MAX];
+    struct conv_weights *recurrence[RECURRENT_DIRECTIONS_MAX][GATES_MAX];
+};
+
+/* As they come: W, R, and B or NULL. */
+struct rnn_source {
+    const float *w, *recurrence, *b;
+};
+
 struct rnn_step {
     struct recurrent r;
     bool resets_first; // GRU: the reset gate acts on the state, not on its product
-    const struct conv_weights *w[RECURRENT_DIRECTIONS_MAX][GATES_MAX]; // borrowed from the cache
-    const struct conv_weights *recurrence[RECURRENT_DIRECTIONS_MAX][GATES_MAX];
+    bool is_lasting;   // the weights are constants, and `weights` is borrowed from the cache
+    struct rnn_weights weights;
     int parts;  // of the batch, for each direction
     int most;   // sequences of a part
     int blocks; // of lanes, for `hidden`
@@ -36,6 +47,10 @@ static const float *lasting_input(const struct schedule *schedule, const struct 
 
 static bool has_input(const struct step *step, int index) {
     return index < step->input_count && step->inputs[index] >= 0;
+}
+
+static bool has_floats(const struct schedule *schedule, const struct step *step, int index) {
+    return has_input(step, index) && schedule->slots[step->inputs[index]].type == TENSOR_FLOAT32;
 }
 
 static bool has_loop(enum recurrent_function function) {
@@ -68,34 +83,46 @@ static bool read_params(const struct schedule *schedule, const struct step *step
            schedule->slots[step->inputs[0]].type == TENSOR_FLOAT32 && functions_fit(r);
 }
 
+static struct conv_weights *reordered(const struct cpu_device *cpu,
+                                      const struct conv_source *source, int columns, int hidden) {
+    struct conv_shape shape = {
+        .n = 1, .channels_in = columns, .channels_out = hidden, .kernel_h = 1, .kernel_w = 1};
+    return conv_weights_new(cpu->vectors, &shape, CONV_DIRECT, true, source);
+}
+
+// Whose node's constants they are, so that they are packed once. NULL: they are packed for one run.
+struct packing {
+    const struct cpu_device *cpu;
+    const struct node *node;
+};
+
 // W or R of a gate, [hidden, columns], with a bias.
-static const struct conv_weights *packed(struct cpu_device *cpu, const struct step *step,
-                                         const struct conv_source *source, int columns, int hidden,
-                                         bool is_recurrence) {
+static struct conv_weights *packed(const struct packing *packing, const struct conv_source *source,
+                                   int columns, int hidden, bool is_recurrence) {
+    if (!packing->node) {
+        return reordered(packing->cpu, source, columns, hidden);
+    }
     // One constant may be W and R.
     const void *which = is_recurrence ? source->weights : NULL;
-    struct weights_key key = {.node = step->node,
+    struct weights_key key = {.node = packing->node,
                               .weights = source->weights,
                               .norm = which,
                               .algorithm = CONV_DIRECT,
                               .planar = true};
-    struct conv_weights *made = weights_cache_get(cpu->weights, &key);
+    struct conv_weights *made = weights_cache_get(packing->cpu->weights, &key);
     if (!made) {
-        struct conv_shape shape = {
-            .n = 1, .channels_in = columns, .channels_out = hidden, .kernel_h = 1, .kernel_w = 1};
-        made = conv_weights_new(cpu->vectors, &shape, CONV_DIRECT, true, source);
-        weights_cache_put(cpu->weights, &key, made);
+        made = reordered(packing->cpu, source, columns, hidden);
+        weights_cache_put(packing->cpu->weights, &key, made);
     }
     return made;
 }
 
 // Both biases are added to the product with W, but for the one of a GRU's state that the reset gate
 // multiplies.
-static void pack(struct cpu_device *cpu, const struct schedule *schedule, const struct step *step,
-                 struct rnn_step *state) {
+static void pack(const struct packing *packing, const struct rnn_source *from,
+                 const struct rnn_step *state, struct rnn_weights *to) {
     const struct recurrent *r = &state->r;
-    const float *w = lasting_input(schedule, step, 1), *h = lasting_input(schedule, step, 2);
-    const float *b = lasting_input(schedule, step, 3);
+    const float *b = from->b;
     int64_t rows = r->gates * r->hidden;
     float *sum = x_calloc((size_t)r->hidden, sizeof *sum);
     float *own = x_calloc((size_t)r->hidden, sizeof *own);
@@ -109,15 +136,25 @@ static void pack(struct cpu_device *cpu, const struct schedule *schedule, const 
                 sum[i] = first + (is_apart ? 0 : second);
                 own[i] = is_apart ? second : 0;
             }
-            const struct conv_source of_x = {.weights = w + at * r->input, .bias = sum};
-            const struct conv_source of_h = {.weights = h + at * r->hidden, .bias = own};
+            const struct conv_source of_x = {.weights = from->w + at * r->input, .bias = sum};
+            const struct conv_source of_h = {.weights = from->recurrence + at * r->hidden,
+                                             .bias = own};
             int hidden = (int)r->hidden;
-            state->w[d][g] = packed(cpu, step, &of_x, (int)r->input, hidden, false);
-            state->recurrence[d][g] = packed(cpu, step, &of_h, hidden, hidden, true);
+            to->w[d][g] = packed(packing, &of_x, (int)r->input, hidden, false);
+            to->recurrence[d][g] = packed(packing, &of_h, hidden, hidden, true);
         }
     }
     free(sum);
     free(own);
+}
+
+static void release(struct rnn_weights *weights) {
+    for (int d = 0; d < RECURRENT_DIRECTIONS_MAX; d++) {
+        for (int g = 0; g < GATES_MAX; g++) {
+            conv_weights_free(weights->w[d][g]);
+            conv_weights_free(weights->recurrence[d][g]);
+        }
+    }
 }
 
 static void plan(const struct cpu_device *cpu, struct rnn_step *state, struct step *step) {
@@ -143,8 +180,8 @@ void rnn_step_try(struct cpu_device *cpu, const struct schedule *schedule, struc
     int id = step->node->op->id;
     struct recurrent r;
     bool takes = (id == OP_LSTM || id == OP_GRU || id == OP_RNN) && read_params(schedule, step, &r);
-    takes = takes && lasting_input(schedule, step, 1) && lasting_input(schedule, step, 2) &&
-            (!has_input(step, 3) || lasting_input(schedule, step, 3)) && !has_input(step, 4) &&
+    takes = takes && has_floats(schedule, step, 1) && has_floats(schedule, step, 2) &&
+            (!has_input(step, 3) || has_floats(schedule, step, 3)) && !has_input(step, 4) &&
             !has_input(step, 7) && isinf(node_number(step->node, "clip", INFINITY));
     if (!takes) {
         return;
@@ -152,11 +189,20 @@ void rnn_step_try(struct cpu_device *cpu, const struct schedule *schedule, struc
     struct rnn_step *state = x_calloc(1, sizeof *state);
     state->r = r;
     state->resets_first = !node_integer(step->node, "linear_before_reset", 0);
-    pack(cpu, schedule, step, state);
+    struct rnn_source from = {lasting_input(schedule, step, 1), lasting_input(schedule, step, 2),
+                              lasting_input(schedule, step, 3)};
+    state->is_lasting = from.w && from.recurrence && (from.b || !has_input(step, 3));
+    if (state->is_lasting) {
+        pack(&(struct packing){cpu, step->node}, &from, state, &state->weights);
+    }
     plan(cpu, state, step);
     step->state = state;
     step->release = free;
     step->kernel = &fast_recurrent;
+}
+
+bool rnn_step_has_packed(const struct step *step) {
+    return ((const struct rnn_step *)step->state)->is_lasting;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -164,6 +210,7 @@ void rnn_step_try(struct cpu_device *cpu, const struct schedule *schedule, struc
 struct run {
     const struct call *call;
     const struct rnn_step *step;
+    const struct rnn_weights *weights;
     const struct vector_ops *ops;
     const struct chain_loops *loops;
 };
@@ -312,8 +359,8 @@ static struct rows state_rows(const struct part *part, const float *data) {
 
 static void add_states(const struct part *part, int step, int first, int last) {
     for (int g = first; g < last; g++) {
-        multiply(part, state_rows(part, part->h), part->run->step->recurrence[part->direction][g],
-                 gate_at(part, g, step), true);
+        multiply(part, state_rows(part, part->h),
+                 part->run->weights->recurrence[part->direction][g], gate_at(part, g, step), true);
     }
 }
 
@@ -339,7 +386,7 @@ static void step_gru(const struct part *part, int step) {
     struct blocked update = gate_at(part, 0, step), reset = gate_at(part, 1, step);
     struct blocked next = gate_at(part, 2, step), room = state_of(part, part->room);
     struct blocked before = state_of(part, part->cell), product = state_of(part, part->product);
-    const struct conv_weights *weights = state->recurrence[part->direction][2];
+    const struct conv_weights *weights = part->run->weights->recurrence[part->direction][2];
     add_states(part, step, 0, 2);
     activate(part, 0, update, update, 2);
     if (state->resets_first) {
@@ -377,7 +424,8 @@ static void multiply_inputs(const struct part *part, int first) {
         for (int i = 0; i < (is_whole ? 1 : part->chunk); i++) {
             struct rows in = {x + ((size_t)(first + i) * batch + (size_t)part->first) * input,
                               part->count * (is_whole ? part->chunk : 1), (int)input};
-            multiply(part, in, state->w[part->direction][g], gate_at(part, g, i), false);
+            multiply(part, in, part->run->weights->w[part->direction][g], gate_at(part, g, i),
+                     false);
         }
     }
 }
@@ -466,11 +514,20 @@ static void run_unit(void *context, int index, int lane) {
 
 static int recurrent_run(const struct call *call, struct error *err UNUSED) {
     const struct cpu_device *cpu = (const struct cpu_device *)call->device;
+    const struct rnn_step *step = call->state;
+    struct rnn_weights own = {0};
     struct run run = {.call = call,
-                      .step = call->state,
+                      .step = step,
+                      .weights = step->is_lasting ? &step->weights : &own,
                       .ops = cpu->vectors,
                       .loops = chain_loops_get(cpu->vectors->isa)};
-    parallel_for(cpu->threads, (int)run.step->r.directions * run.step->parts, run_unit, &run);
+    if (!step->is_lasting) {
+        struct rnn_source from = {call->inputs[1]->data, call->inputs[2]->data, NULL};
+        from.b = call->input_count > 3 && call->inputs[3] ? call->inputs[3]->data : NULL;
+        pack(&(struct packing){.cpu = cpu}, &from, step, &own);
+    }
+    parallel_for(cpu->threads, (int)step->r.directions * step->parts, run_unit, &run);
+    release(&own);
     return 0;
 }
 const struct kernel fast_recurrent = {"fast recurrent", recurrent_run};

@@ -10,7 +10,9 @@
 
 extern const struct kernel fast_recurrent;
 
-/* Gives the step this kernel if it can: float32, constant weights, all sequences of full length, no
- * peepholes, no clip, sequences in the second dimension, activations Sigmoid, Tanh, Relu,
- * HardSigmoid. */
+/* Gives the step this kernel if it can: float32, all sequences of full length, no peepholes, no
+ * clip, sequences in the second dimension, activations Sigmoid, Tanh, Relu, HardSigmoid. Weights
+ * that nodes compute (in training) are packed anew in each run. */
 void rnn_step_try(struct cpu_device *cpu, const struct schedule *schedule, struct step *step);
+/* Whether the step, which has this kernel, has packed W and R for all its runs. */
+bool rnn_step_has_packed(const struct step *step);

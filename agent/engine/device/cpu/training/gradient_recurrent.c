@@ -6,6 +6,7 @@
 #include "agent/engine/device/cpu/reference/gate.h"
 #include "agent/engine/device/cpu/reference/reference.h"
 #include "agent/engine/device/cpu/training/lane_groups.h"
+#include "agent/engine/device/cpu/vector/vector.h"
 #include "agent/engine/ops/infer/internal.h"
 
 #include <math.h>
@@ -117,7 +118,12 @@ static void run_lanes(struct lane_work *work) {
 }
 
 static int recurrent_gradient_run(const struct call *call, struct error *err) {
+    /* (A node that a GPU leaves to the host has no device.) */
+    const struct cpu_device *cpu = (const struct cpu_device *)call->device;
+    bool has_vectors = cpu && cpu->vectors;
     struct lane_work work = {.call = call,
+                             .loops = has_vectors ? chain_loops_get(cpu->vectors->isa)
+                                                  : &chain_loops_plain,
                              .resets_first = !node_integer(call->node, "linear_before_reset", 0),
                              .clip = node_number(call->node, "clip", INFINITY)};
     struct tensor records = {0}, scratch = {0};
@@ -132,9 +138,7 @@ static int recurrent_gradient_run(const struct call *call, struct error *err) {
     if (result == 0) {
         work.scratch = scratch.data;
         work.records = records.data;
-        const struct cpu_device *cpu = (const struct cpu_device *)call->device;
-        /* (A node that a GPU leaves to the host has no device.) */
-        if (!cpu || !cpu->vectors || !lane_groups_run(&work, cpu)) {
+        if (!has_vectors || !lane_groups_run(&work, cpu)) {
             run_lanes(&work);
         }
     }

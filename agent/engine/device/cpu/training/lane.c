@@ -60,33 +60,86 @@ static int64_t state_at(const struct lane *lane) {
 
 /* ---- forward ---- */
 
-/* Value and slope of gate row `row`, whose function f (0), g (1) or h (2) is given `value`. */
-static void note(const struct lane *lane, const struct lane_record *record, int64_t row,
-                 int function, float value) {
-    float clip = lane->work->clip, bounded = value < -clip ? -clip : value > clip ? clip : value;
+/* What the function is given becomes its values, and `slope` its slopes there. */
+static void apply(const struct lane *lane, int function, float *value, float *slope,
+                  int64_t count) {
     enum recurrent_function f = lane->work->r.functions[lane->direction][function];
-    record->value[row] = gate_apply(f, bounded);
-    record->slope[row] = fabsf(value) > clip ? 0 : gate_slope(f, bounded);
+    struct chain_args args = {
+        .rows = 1, .columns = (int)count, .out = value, .in = {{value, 0, 1}}};
+    if (f == RECURRENT_SIGMOID) {
+        lane->work->loops->run[CHAIN_SIGMOID](&args);
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) {
+            slope[i] = value[i] * (1 - value[i]);
+        }
+    } else if (f == RECURRENT_TANH) {
+        lane->work->loops->run[CHAIN_TANH](&args);
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++) {
+            slope[i] = 1 - value[i] * value[i];
+        }
+    } else {
+        for (int64_t i = 0; i < count; i++) {
+            slope[i] = gate_slope(f, value[i]);
+            value[i] = gate_apply(f, value[i]);
+        }
+    }
 }
 
-/* Gates: input, output, forget, cell. */
+/* Rows first.. of the gates: the record's values are what function f (0) or g (1) is given. */
+static void note(const struct lane *lane, const struct lane_record *record, int64_t first,
+                 int64_t count, int function) {
+    float *value = record->value + first, *slope = record->slope + first;
+    float clip = lane->work->clip;
+    if (isinf(clip)) {
+        apply(lane, function, value, slope, count);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        float given = value[i];
+        value[i] = given < -clip ? -clip : given > clip ? clip : given;
+        apply(lane, function, value + i, slope + i, 1);
+        slope[i] = fabsf(given) > clip ? 0 : slope[i];
+    }
+}
+
+static void add(const float *a, const float *b, int64_t count, float *to) {
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++) {
+        to[i] = a[i] + b[i];
+    }
+}
+
+/* Adds a peephole's share: p is NULL if the node has none. */
+static void add_peephole(const float *p, const float *cell, int64_t count, float *to) {
+    for (int64_t i = 0; p && i < count; i++) {
+        to[i] += p[i] * cell[i];
+    }
+}
+
+/* Gates: input, output, forget, cell. The output gate's peephole sees the new cell. */
 static void forward_lstm(const struct lane *lane, const struct lane_record *record) {
-    const struct lane_work *work = lane->work;
-    int64_t n = work->r.hidden;
-    const float *p = lane->p, *x = lane->x_part, *h = lane->h_part;
-    enum recurrent_function last = work->r.functions[lane->direction][2];
-    memcpy(record->before, lane->c, (size_t)n * sizeof(float));
+    int64_t n = lane->work->r.hidden;
+    const float *p = lane->p;
+    float *value = record->value, *c = lane->c, *h = lane->h;
+    memcpy(record->before, c, (size_t)n * sizeof *c);
+    add(lane->x_part, lane->h_part, 4 * n, value);
+    add_peephole(p, c, n, value);
+    add_peephole(p ? p + 2 * n : NULL, c, n, value + 2 * n);
+    note(lane, record, 0, n, 0);
+    note(lane, record, 2 * n, n, 0);
+    note(lane, record, 3 * n, n, 1);
+#pragma omp simd
     for (int64_t i = 0; i < n; i++) {
-        float c = lane->c[i];
-        note(lane, record, i, 0, x[i] + h[i] + (p ? p[i] * c : 0));
-        note(lane, record, 2 * n + i, 0, x[2 * n + i] + h[2 * n + i] + (p ? p[2 * n + i] * c : 0));
-        note(lane, record, 3 * n + i, 1, x[3 * n + i] + h[3 * n + i]);
-        c = record->value[2 * n + i] * c + record->value[i] * record->value[3 * n + i];
-        note(lane, record, n + i, 0, x[n + i] + h[n + i] + (p ? p[n + i] * c : 0));
-        record->cell[i] = gate_apply(last, c);
-        record->cell_slope[i] = gate_slope(last, c);
-        lane->c[i] = c;
-        lane->h[i] = record->value[n + i] * record->cell[i];
+        c[i] = value[2 * n + i] * c[i] + value[i] * value[3 * n + i];
+    }
+    add_peephole(p ? p + n : NULL, c, n, value + n);
+    note(lane, record, n, n, 0);
+    memcpy(record->cell, c, (size_t)n * sizeof *c);
+    apply(lane, 2, record->cell, record->cell_slope, n);
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        h[i] = value[n + i] * record->cell[i];
     }
 }
 
@@ -94,9 +147,8 @@ static void forward_lstm(const struct lane *lane, const struct lane_record *reco
 static void forward_gru(const struct lane *lane, const struct lane_record *record) {
     int64_t n = lane->work->r.hidden;
     float *x = lane->x_part, *h = lane->h_part;
-    for (int64_t i = 0; i < 2 * n; i++) {
-        note(lane, record, i, 0, x[i] + h[i]);
-    }
+    add(x, h, 2 * n, record->value);
+    note(lane, record, 0, 2 * n, 0);
     const float *reset = record->value + n;
     for (int64_t i = 0; i < n; i++) {
         record->before[i] = lane->work->resets_first ? reset[i] * lane->h[i] : h[2 * n + i];
@@ -107,7 +159,10 @@ static void forward_gru(const struct lane *lane, const struct lane_record *recor
     }
     for (int64_t i = 0; i < n; i++) {
         float part = lane->work->resets_first ? h[2 * n + i] : reset[i] * h[2 * n + i];
-        note(lane, record, 2 * n + i, 1, x[2 * n + i] + part);
+        record->value[2 * n + i] = x[2 * n + i] + part;
+    }
+    note(lane, record, 2 * n, n, 1);
+    for (int64_t i = 0; i < n; i++) {
         float update = record->value[i];
         lane->h[i] = (1 - update) * record->value[2 * n + i] + update * lane->h[i];
     }
@@ -122,10 +177,9 @@ void lane_forward(const struct lane *lane, int64_t n) {
     } else if (lane->work->r.gates == 3) {
         forward_gru(lane, &record);
     } else {
-        for (int64_t i = 0; i < hidden; i++) {
-            note(lane, &record, i, 0, lane->x_part[i] + lane->h_part[i]);
-            lane->h[i] = record.value[i];
-        }
+        add(lane->x_part, lane->h_part, hidden, record.value);
+        note(lane, &record, 0, hidden, 0);
+        memcpy(lane->h, record.value, (size_t)hidden * sizeof(float));
     }
 }
 

@@ -2,6 +2,7 @@
  * gradient_recurrent.c walks one by one, and lane_groups.c many at a time. */
 #pragma once
 
+#include "agent/engine/device/cpu/chain/chain_loops.h"
 #include "agent/engine/device/cpu/cpu.h"
 #include "agent/engine/ops/infer/recurrent.h"
 
@@ -25,6 +26,7 @@ enum { LANE_DX, LANE_DW, LANE_DR, LANE_DB, LANE_DH0, LANE_DC0, LANE_DP };
 struct lane_work {
     struct recurrent r;
     const struct call *call;
+    const struct chain_loops *loops;  /* for the gates' functions */
     const float *inputs[LANE_INPUTS]; /* NULL: absent */
     float *outputs[LANE_DP + 1];
     bool resets_first; /* GRU: the reset gate acts on the state, not on its product */
