@@ -352,7 +352,7 @@ add("graph, by its matrix", (5, 4), graph_by_product, a=lambda: nn.Linear(4, 6),
 def graph_by_edges(s, x):
     start, end = torch.tensor([0, 1, 2, 3, 4, 0, 2]), torch.tensor([1, 2, 3, 4, 0, 2, 4])
     sent = torch.tanh(s.m(torch.cat([x[:, start], x[:, end]], 2)))
-    summed = torch.zeros(x.shape[0], 5, 6, dtype=x.dtype).scatter_add(1, end[None, :, None].expand(x.shape[0], 7, 6), sent)
+    summed = torch.zeros(x.shape[0], 5, 6, dtype=x.dtype).scatter_add(1, (torch.zeros_like(sent).long() + end[None, :, None]), sent)
     return s.o(f.elu(s.u(torch.cat([x, summed], 2))).sum(1))
 add("graph, by its edges", (5, 4), graph_by_edges, opset=16, m=lambda: nn.Linear(8, 6), u=lambda: nn.Linear(10, 6), o=head(6))
 def graph_attention(s, x):
