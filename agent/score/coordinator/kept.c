@@ -123,10 +123,8 @@ int kept_collect(struct prepared_job *prepared, const struct job *job, struct ke
     return 0;
 }
 
-int kept_store_bits(struct store *output, const struct generation *generation,
-                    const struct kept_bits *bits, struct error *err) {
-    AUTO(text_freep)
-    char *name = generation_name(generation->home, generation->number, "done", "");
+static int put_bits(struct store *output, const char *name, const struct kept_bits *bits,
+                    struct error *err) {
     size_t bytes = (size_t)(bits->count + 7) / 8, head_size = 0;
     AUTO(text_freep)
     char *text = x_printf("{\"windlass\":%d,\"items\":%lld,\"crc\":\"%08x\"}\n", FORMAT,
@@ -135,6 +133,13 @@ int kept_store_bits(struct store *output, const struct generation *generation,
     text = x_realloc(text, head_size + bytes + 1);
     memcpy(text + head_size, bits->bits, bytes);
     return store_put(output, name, text, head_size + bytes, STORE_REPLACE, err);
+}
+
+int kept_store_bits(struct store *output, const struct generation *generation,
+                    const struct kept_bits *bits, struct error *err) {
+    AUTO(text_freep)
+    char *name = generation_name(generation->home, generation->number, "done", "");
+    return put_bits(output, name, bits, err);
 }
 
 int kept_parse_bits(const char *text, size_t size, struct kept_bits *ret_bits, struct error *err) {
@@ -158,13 +163,14 @@ int kept_parse_bits(const char *text, size_t size, struct kept_bits *ret_bits, s
     return 0;
 }
 
-int kept_load_bits(struct store *output, const char *home, int64_t number,
-                   struct kept_bits *ret_bits, struct error *err) {
-    AUTO(text_freep) char *name = generation_name(home, number, "done", "");
+/* *ret_found: false: no such object. */
+static int get_bits(struct store *output, const char *name, struct kept_bits *ret_bits,
+                    bool *ret_found, struct error *err) {
     AUTO(buffer_release) struct buffer text;
     struct error cause = {0};
     buffer_init(&text, (size_t)(ITEMS_MAX / 8) + HEAD_MAX);
-    if (store_get(output, name, &text, NULL, &cause) < 0) {
+    *ret_found = store_get(output, name, &text, NULL, &cause) == 0;
+    if (!*ret_found) {
         *ret_bits = (struct kept_bits){0};
         *err = cause.kind == ERROR_NOT_FOUND ? *err : cause;
         return cause.kind == ERROR_NOT_FOUND ? 0 : -1;
@@ -172,6 +178,30 @@ int kept_load_bits(struct store *output, const char *home, int64_t number,
     return kept_parse_bits(text.data ? text.data : "", text.size, ret_bits, err) < 0
                ? error_context(err, "%s/%s", store_path(output), name)
                : 0;
+}
+
+int kept_load_bits(struct store *output, const char *home, int64_t number,
+                   struct kept_bits *ret_bits, struct error *err) {
+    AUTO(text_freep) char *name = generation_name(home, number, "done", "");
+    bool is_found;
+    return get_bits(output, name, ret_bits, &is_found, err);
+}
+
+static char *merged_name(const struct generation *generation, const json_t *lines) {
+    AUTO(text_freep) char *suffix = x_printf("/%.16s", tree_text(lines, "sha256", ""));
+    return generation_name(generation->home, generation->number, "merged", suffix);
+}
+
+int kept_store_merged(struct store *output, const struct generation *generation,
+                      const json_t *lines, const struct kept_bits *bits, struct error *err) {
+    AUTO(text_freep) char *name = merged_name(generation, lines);
+    return put_bits(output, name, bits, err);
+}
+
+int kept_load_merged(struct store *output, const struct generation *generation, const json_t *lines,
+                     struct kept_bits *ret_bits, bool *ret_found, struct error *err) {
+    AUTO(text_freep) char *name = merged_name(generation, lines);
+    return get_bits(output, name, ret_bits, ret_found, err);
 }
 
 /* ---- what was made -------------------------------------------------------------------------- */
@@ -222,8 +252,8 @@ int kept_load_made(struct store *output, const char *home, int64_t number, json_
     return 0;
 }
 
-static int is_there(struct store *output, const json_t *lines, bool *ret_is_there,
-                    struct error *err) {
+int kept_are_lines_there(struct store *output, const json_t *lines, bool *ret_is_there,
+                         struct error *err) {
     const char *name = tree_text(lines, "name", "");
     struct store_info info;
     struct error cause = {0};
@@ -244,11 +274,11 @@ int kept_is_there(struct store *output, const json_t *lines, bool *ret_is_there,
                   struct error *err) {
     size_t i;
     json_t *form;
-    if (is_there(output, lines, ret_is_there, err) < 0) {
+    if (kept_are_lines_there(output, lines, ret_is_there, err) < 0) {
         return -1;
     }
     json_array_foreach(json_object_get(lines, "forms"), i, form) {
-        if (*ret_is_there && is_there(output, form, ret_is_there, err) < 0) {
+        if (*ret_is_there && kept_are_lines_there(output, form, ret_is_there, err) < 0) {
             return -1;
         }
     }

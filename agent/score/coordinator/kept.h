@@ -1,4 +1,4 @@
-/* kept.h: two small objects that a run stores so that a rerun can keep its results: a bit per item,
+/* kept.h: small objects that a run stores so that a rerun can keep its results: a bit per item,
  * whether it has a result; and size and hash of the output file that has a line per item, to see
  * that it is unchanged. A generation (generation.h) is a run or rerun of the same output. For
  * inputs with fingerprints (input.h, can_keep).
@@ -11,6 +11,13 @@
  *                 lines: rows.txt or outputs.jsonl, or rows-N (row_files.h). Written before
  *                 that file gets its name, so that the file that is there can be compared with it.
  *                 unswept: files of earlier generations may be left
+ *   HOME/merged-N/SHA256
+ *                 bits as in done-N, of the items whose lines are in the file of a rerun with that
+ *                 hash (its first 16 digits). A rerun replaces the file that it takes lines from.
+ *                 Where its coordinator dies before done-N is there, the next one may score failed
+ *                 items again, and must add their lines to the file that it finds. "lines" has
+ *                 "merged": true then, and "before": that of the file that was replaced, if this
+ *                 generation has made that, too
  *
  * done-N exists once all outputs of the generation are complete and nothing stale is left. A
  * generation whose lines are not items has no done-N: its made-N is stored once more, without
@@ -34,6 +41,15 @@ NODISCARD int kept_load_bits(struct store *output, const char *home, int64_t num
 NODISCARD int kept_parse_bits(const char *text, size_t size, struct kept_bits *ret_bits,
                               struct error *err);
 
+/* merged-N of the file that `lines` describes (name, bytes, sha256). *ret_found: false: there is
+ * none. */
+NODISCARD int kept_store_merged(struct store *output, const struct generation *generation,
+                                const json_t *lines, const struct kept_bits *bits,
+                                struct error *err);
+NODISCARD int kept_load_merged(struct store *output, const struct generation *generation,
+                               const json_t *lines, struct kept_bits *ret_bits, bool *ret_found,
+                               struct error *err);
+
 /* Stores made-N, with "unswept". lines: result_file_entry (result_file.h) of the file with lines;
  * NULL: there is none. */
 NODISCARD int kept_store_made(struct store *output, const struct generation *generation,
@@ -54,3 +70,6 @@ NODISCARD int kept_has_outputs(struct prepared_job *prepared, bool *ret_has, str
  * "forms" (an entry for each): reads them. */
 NODISCARD int kept_is_there(struct store *output, const json_t *lines, bool *ret_is_there,
                             struct error *err);
+/* The same without "forms". */
+NODISCARD int kept_are_lines_there(struct store *output, const json_t *lines, bool *ret_is_there,
+                                   struct error *err);

@@ -20,6 +20,14 @@ struct rows {
     struct digest *digest; /* of all that was read; NULL: not wanted */
 };
 
+/* The file whose lines of unchanged items are taken. */
+struct lines_base {
+    bool is_own;           /* of this generation, and so are `bits`; else they are borrowed */
+    char *folder;          /* of the list of its items */
+    struct kept_bits bits; /* which scored items of that list have a line in it */
+    json_t *lines;         /* its name, size and hash (kept.h) */
+};
+
 struct merging {
     struct prepared_job *prepared;
     struct list_reader then, now; /* the lists */
@@ -155,37 +163,113 @@ static json_t *make_entry(struct merging *merging, const char *name) {
     return result_file_list_entry(name, &sum);
 }
 
-static int merge(struct merging *merging, const json_t *then, const struct kept_lines *lines,
-                 json_t **ret_entry, struct error *err) {
+/* What is stored beside the name, the size and the hash, for the next coordinator. */
+static json_t *describe(const json_t *entry, const struct lines_base *base) {
+    json_t *lines = json_deep_copy(entry);
+    json_object_set_new(lines, "merged", json_true());
+    if (base->is_own) {
+        json_t *before = json_deep_copy(base->lines);
+        json_object_del(before, "before");
+        json_object_del(before, "forms");
+        json_object_set_new(lines, "before", before);
+    }
+    return lines;
+}
+
+json_t *kept_lines_entry(const json_t *lines) {
+    json_t *entry = json_deep_copy(lines);
+    json_object_del(entry, "merged");
+    json_object_del(entry, "before");
+    return entry;
+}
+
+static int merge(struct merging *merging, const struct lines_base *base,
+                 const struct kept_lines *lines, json_t **ret_lines, struct error *err) {
     struct prepared_job *prepared = merging->prepared;
-    if (store_upload_open(prepared->output, lines->name, &merging->upload, err) < 0 ||
-        merge_all(merging, err) < 0 || check_old(merging, then, err) < 0) {
+    struct store *output = prepared->output;
+    const struct generation *generation = &prepared->journal.generation;
+    if (store_upload_open(output, lines->name, &merging->upload, err) < 0 ||
+        merge_all(merging, err) < 0 || check_old(merging, base->lines, err) < 0) {
         return -1;
     }
     AUTO(tree_freep) json_t *entry = make_entry(merging, lines->name);
-    if (kept_store_made(prepared->output, &prepared->journal.generation, lines->outputs, entry,
-                        err) < 0 ||
+    AUTO(tree_freep) json_t *described = describe(entry, base);
+    if (kept_store_merged(output, generation, described, lines->bits, err) < 0 ||
+        kept_store_made(output, generation, lines->outputs, described, err) < 0 ||
         store_upload_commit(merging->upload, STORE_REPLACE, err) < 0) {
         return -1;
     }
-    *ret_entry = TAKE(entry);
+    *ret_lines = TAKE(described);
     return 0;
 }
 
-int kept_lines_find(struct prepared_job *prepared, json_t **ret_entry, struct error *err) {
+/* ---- the file whose lines are taken --------------------------------------------------------- */
+
+static void base_release(struct lines_base *base) {
+    json_decref(base->lines);
+    free(base->folder);
+    if (base->is_own) {
+        kept_bits_release(&base->bits);
+    }
+}
+
+/* A file of this generation: a coordinator before this one has merged it, and died before it had
+ * stored the mark. */
+static int find_own(struct prepared_job *prepared, const json_t *made, struct lines_base *base,
+                    struct error *err) {
+    const struct generation *generation = &prepared->journal.generation;
+    bool is_there = false;
+    for (const json_t *lines = made; lines && !base->is_own;
+         lines = json_object_get(lines, "before")) {
+        if (!tree_bool(lines, "merged", false)) {
+            continue;
+        }
+        if (kept_are_lines_there(prepared->output, lines, &is_there, err) < 0 ||
+            (is_there && kept_load_merged(prepared->output, generation, lines, &base->bits,
+                                          &base->is_own, err) < 0)) {
+            return -1;
+        }
+        base->lines = base->is_own ? json_incref((json_t *)(uintptr_t)lines) : NULL;
+    }
+    return 0;
+}
+
+static int find_base(struct prepared_job *prepared, struct lines_base *base, struct error *err) {
+    const struct generation *generation = &prepared->journal.generation;
+    AUTO(tree_freep) json_t *outputs = NULL;
+    AUTO(tree_freep) json_t *own = NULL;
+    AUTO(tree_freep) json_t *ignored = NULL;
+    if (kept_load_made(prepared->output, generation->home, generation->number, &outputs, &own,
+                       err) < 0 ||
+        find_own(prepared, own, base, err) < 0) {
+        return -1;
+    }
+    int64_t number = base->is_own ? generation->number : generation->keeps;
+    base->folder = generation_name(generation->home, number, "list", "");
+    if (base->is_own) {
+        return 0;
+    }
+    base->bits = prepared->base_bits;
+    return kept_load_made(prepared->output, generation->home, number, &ignored, &base->lines, err);
+}
+
+int kept_lines_find(struct prepared_job *prepared, json_t **ret_lines, struct error *err) {
     const struct generation *generation = &prepared->journal.generation;
     AUTO(tree_freep) json_t *outputs = NULL;
     AUTO(tree_freep) json_t *lines = NULL;
     bool is_there = false;
-    *ret_entry = NULL;
+    *ret_lines = NULL;
     if (kept_load_made(prepared->output, generation->home, generation->number, &outputs, &lines,
                        err) < 0 ||
-        (lines && kept_is_there(prepared->output, lines, &is_there, err) < 0)) {
+        (lines && !tree_bool(lines, "merged", false) &&
+         kept_is_there(prepared->output, lines, &is_there, err) < 0)) {
         return -1;
     }
-    *ret_entry = is_there ? TAKE(lines) : NULL;
+    *ret_lines = is_there ? TAKE(lines) : NULL;
     return 0;
 }
+
+/* ---- all ------------------------------------------------------------------------------------ */
 
 static void merging_release(struct merging *merging) {
     store_upload_free(merging->upload);
@@ -198,16 +282,13 @@ static void merging_release(struct merging *merging) {
 }
 
 int kept_lines_write(struct prepared_job *prepared, const struct kept_lines *lines,
-                     json_t **ret_entry, struct error *err) {
+                     json_t **ret_lines, struct error *err) {
     const struct generation *generation = &prepared->journal.generation;
     struct store *output = prepared->output;
     AUTO(text_freep)
-    char *folder_then = generation_name(generation->home, generation->keeps, "list", "");
-    AUTO(text_freep)
     char *folder_now = generation_name(generation->home, generation->number, "list", "");
-    AUTO(tree_freep) json_t *outputs = NULL;
-    AUTO(tree_freep) json_t *then = NULL;
-    if (kept_load_made(output, generation->home, generation->keeps, &outputs, &then, err) < 0) {
+    AUTO(base_release) struct lines_base base = {0};
+    if (find_base(prepared, &base, err) < 0) {
         return -1;
     }
     AUTO(output_lines_reader_release) struct output_lines_reader files;
@@ -215,17 +296,18 @@ int kept_lines_write(struct prepared_job *prepared, const struct kept_lines *lin
     AUTO(merging_release)
     struct merging merging = {
         .prepared = prepared,
-        .had = kept_bits_results(&prepared->base_bits),
+        .had = kept_bits_results(&base.bits),
         .has = kept_bits_results(lines->bits),
         .digest = digest_new(),
         .files = prepared->form == SINK_PACKS ? &files : NULL,
         .old_rows = {.store = output,
-                     .name = tree_text(then, "name", ""),
+                     .name = tree_text(base.lines, "name", ""),
                      .chunk = x_malloc(CHUNK_BYTES),
                      .digest = digest_new()},
         .new_rows = {.store = output, .name = lines->fresh, .chunk = x_malloc(CHUNK_BYTES)}};
-    list_reader_init(&merging.then, output, generation->home, folder_then);
+    list_reader_init(&merging.then, output, generation->home, base.folder);
     list_reader_init(&merging.now, output, generation->home, folder_now);
-    return merge(&merging, then, lines, ret_entry, err) < 0 ? error_context(err, "spec.output.path")
-                                                            : 0;
+    return merge(&merging, &base, lines, ret_lines, err) < 0
+               ? error_context(err, "spec.output.path")
+               : 0;
 }

@@ -13,8 +13,12 @@ struct kept_lines {
     const json_t *outputs;        /* spec paths, for kept_store_made */
 };
 
-/* Writes it. *ret_entry: see result_file_entry; owned. INVALID: the earlier file has changed. */
+/* Writes it. *ret_lines: what made-N has of it (kept.h); owned. INVALID: the earlier file has
+ * changed. */
 NODISCARD int kept_lines_write(struct prepared_job *prepared, const struct kept_lines *lines,
-                               json_t **ret_entry, struct error *err);
-/* Whether a predecessor has written it already: *ret_entry; else NULL. */
-NODISCARD int kept_lines_find(struct prepared_job *prepared, json_t **ret_entry, struct error *err);
+                               json_t **ret_lines, struct error *err);
+/* Whether a predecessor of an earlier release, which stored no merged-N, has written it already:
+ * *ret_lines; else NULL. */
+NODISCARD int kept_lines_find(struct prepared_job *prepared, json_t **ret_lines, struct error *err);
+/* Of that, what result.json says of the file; owned. */
+json_t *kept_lines_entry(const json_t *lines);

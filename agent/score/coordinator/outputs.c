@@ -22,17 +22,17 @@ static int make_fresh(struct prepared_job *prepared, const char *fresh, struct e
                : assemble_rows(&prepared->journal, fresh, /* files= */ NULL, err);
 }
 
-static int merge_lines(struct prepared_job *prepared, struct kept_lines *lines, json_t **ret_entry,
+static int merge_lines(struct prepared_job *prepared, struct kept_lines *lines, json_t **ret_lines,
                        struct error *err) {
     const struct generation *generation = &prepared->journal.generation;
     AUTO(text_freep)
     char *fresh = generation_name(generation->home, generation->number, "lines", "");
     lines->fresh = fresh;
-    if (kept_lines_find(prepared, ret_entry, err) < 0 || *ret_entry) {
-        return *ret_entry ? 0 : -1;
+    if (kept_lines_find(prepared, ret_lines, err) < 0 || *ret_lines) {
+        return *ret_lines ? 0 : -1;
     }
     return make_fresh(prepared, fresh, err) < 0 ||
-                   kept_lines_write(prepared, lines, ret_entry, err) < 0
+                   kept_lines_write(prepared, lines, ret_lines, err) < 0
                ? -1
                : store_remove(prepared->output, fresh, err);
 }
@@ -68,7 +68,7 @@ static int make_of_rerun(struct prepared_job *prepared, const struct job *job,
     AUTO(text_freep) char *kept = row_files_kept_name(generation);
     const char *rows = are_rows ? kept : tree_text(job->spec, "output.appendRowFileName", "");
     AUTO(text_freep) char *path = are_files ? x_strdup(job->output) : file_join(job->output, rows);
-    AUTO(tree_freep) json_t *entry = NULL;
+    AUTO(tree_freep) json_t *made = NULL;
     struct kept_lines lines = {
         .name = are_files ? OUTPUT_LINES_NAME : rows, .bits = bits, .outputs = outputs};
     if (assemble_begin(prepared, err) < 0 || prepared->form == SINK_NOTHING) {
@@ -78,16 +78,17 @@ static int make_of_rerun(struct prepared_job *prepared, const struct job *job,
         json_array_append_new(outputs, json_string(path));
     }
     if ((are_files && journal_publish(&prepared->journal, err) < 0) ||
-        merge_lines(prepared, &lines, &entry, err) < 0) {
+        merge_lines(prepared, &lines, &made, err) < 0) {
         return -1;
     }
+    AUTO(tree_freep) json_t *entry = kept_lines_entry(made);
     if (are_files) {
         return take_list(prepared, entry, err);
     }
     if (are_rows) {
         return row_files_of_kept(prepared, job, prepared->made_files, outputs, err) < 0
                    ? -1
-                   : store_made(prepared, entry, outputs, err);
+                   : store_made(prepared, made, outputs, err);
     }
     json_array_append(prepared->made_files, entry);
     return 0;

@@ -464,7 +464,8 @@ int stale_forget(struct prepared_job *prepared, struct error *err) {
     }
     for (int64_t number = first; number < generation->number; number++) {
         AUTO(text_freep) char *list = generation_name(generation->home, number, "list", "/");
-        if (store_clear(output, list, err) < 0) {
+        AUTO(text_freep) char *merged = generation_name(generation->home, number, "merged", "/");
+        if (store_clear(output, list, err) < 0 || store_clear(output, merged, err) < 0) {
             return -1;
         }
         for (size_t i = 0; i < ARRAY_LEN(objects); i++) {

@@ -27,7 +27,7 @@ for text in sys.stdin:
     for index, item in enumerate(request["items"]):
         text = open(item).read().strip()
         os.write(asked, f"{os.path.basename(item)}\n".encode())
-        if "bad" in text:
+        if "bad" in text and not os.path.exists(line["arguments"]["asked"] + ".heals"):
             failed[str(index)] = "a bad file"
         results.append(text if text != "empty" else "")
     time.sleep(line["arguments"].get("sleep", 0))
@@ -305,7 +305,8 @@ cat >"$work/dies.c" <<C
 int unlinkat(int folder, const char *name, int flags) {
     char wanted[256] = "";
     FILE *file = fopen("$work/dies", "r");
-    if (file && fscanf(file, "%255s", wanted) == 1 && strcmp(name, wanted) == 0 && unlink("$work/dies") == 0) {
+    const char *last = strrchr(name, '/');
+    if (file && fscanf(file, "%255s", wanted) == 1 && strcmp(last ? last + 1 : name, wanted) == 0 && unlink("$work/dies") == 0) {
         kill(getppid(), SIGKILL);
         kill(getpid(), SIGKILL);
     }
@@ -364,6 +365,37 @@ check "the result of a file that is gone is still there" [ -e "$work/data/gone/2
 runs
 check "the next job removes it (code $code)" [ "$code" = 0 -a ! -e "$work/data/gone/2.json" -a -e "$work/data/gone/1.json" ]
 check "and that output is whole, too" "$windlass" verify "$work/data/gone"
+
+# The rows of a rerun are in place when its coordinator dies, and the next job, in the same generation, scores again what had
+# failed: its row must come into the file that is there already; also after a second such death.
+torn() { # the rows of $torn are those of a fresh run
+    results "$work/$torn" >"$work/made"
+    clear fresh
+    manifest AppendRow 3 "" data/fresh
+    runs
+    check "the rows are those of a fresh run" diff <(results "$work/data/fresh") "$work/made"
+    check "and that output is whole" "$windlass" verify "$work/$torn"
+    manifest AppendRow 2 "" $torn
+}
+for torn in data/torn1 data/torn2; do
+    manifest AppendRow 2 "" $torn
+    runs
+    for each in 1 7; do echo "bad $each" >"$work/data/in/$each"; done
+    nap 0.1
+    for ((death = 0; death < ${torn: -1}; death++)); do dies_at lines-1 "$work/$torn"; done
+    touch "$work/asked.heals"
+    runs
+    check "what had failed is added to the rows in place (code $code)" [ "$code $(asked)$(grep -c bad "$work/$torn/rows.txt")" = "0 1 7 2" ]
+    torn
+    echo other >"$work/data/in/3"
+    nap 0.1
+    runs
+    check "and a rerun takes each item's own row from there (code $code)" [ "$code $(asked)" = "0 3 " ]
+    torn
+    rm "$work/asked.heals" "$work/data/in/7"
+    for each in 1 3; do echo "$each" >"$work/data/in/$each"; done
+    nap 0.1
+done
 
 # .windlass is deleted by hand, and two inputs go: their results do not stay, also where the coordinator dies while it
 # removes them. What the user has put there stays.
