@@ -20,5 +20,5 @@ NODISCARD int kept_lines_write(struct prepared_job *prepared, const struct kept_
 /* Whether a predecessor of an earlier release, which stored no merged-N, has written it already:
  * *ret_lines; else NULL. */
 NODISCARD int kept_lines_find(struct prepared_job *prepared, json_t **ret_lines, struct error *err);
-/* Of that, what result.json says of the file; owned. */
+/* The entry of the file in result.json; owned. */
 json_t *kept_lines_entry(const json_t *lines);
