@@ -350,10 +350,13 @@ static const char *verb_of(const struct api_request *request) {
     return strstr(request->http->query, "watch=true") ? "watch" : *request->name ? "get" : "list";
 }
 
+/* A list of one name is a question for that object: "find". */
 static void count(struct api_double *api, const struct api_request *request) {
+    bool is_find = strcmp(request->verb, "list") == 0 &&
+                   strstr(request->http->query, "fieldSelector=metadata.name");
     AUTO(text_freep)
-    char *what = x_printf("%s %s%s%s", request->verb, request->plural, *request->part ? "/" : "",
-                          request->part);
+    char *what = x_printf("%s %s%s%s", is_find ? "find" : request->verb, request->plural,
+                          *request->part ? "/" : "", request->part);
     json_object_set_new(api->counts, what,
                         json_integer(json_integer_value(json_object_get(api->counts, what)) + 1));
 }

@@ -21,7 +21,7 @@ enum {
     SAMPLE_OF_HARD = 3, /* of those that are hard on a cluster, on each day another */
     POLLED = 8,         /* jobs of which something is asked or changed all the time */
     PER_JOB_MINUTE = 6, /* requests of one job, without those of the watches */
-    PER_JOB_BEGIN = 72, /* the same, in the first two minutes, with what it begins with */
+    PER_JOB_BEGIN = 84, /* the same, in the first two minutes, with what it begins with */
     PER_MINUTE = 60,    /* of MANY jobs and the watches together */
     PASSES_MAX = 6000,  /* over a job: without requests, too, nothing turns in circles */
 };
@@ -364,7 +364,7 @@ static const struct state states[] = {
     {"the namespace of a Sweep goes", sweep, namespace_has_gone, NULL, NULL, EASY},
     {"a quota comes and goes", batch, quota_comes_and_goes, NULL, NULL, EASY},
     {"the definition is made anew", batch, definition_is_made_anew, NULL, make_definition_anew,
-     EASY},
+     CHANGES}, /* each job begins anew */
     {"the server's clock is years ahead", batch, clock_is_wrong, clock_is_ahead, running_quietly,
      POLLS},
     {"the server's clock is years behind", gang, clock_is_wrong, clock_is_behind, bad_image, EASY},

@@ -14,6 +14,8 @@ enum {
     OPEN_MAX = 16,      /* objects that are looked at together; the others follow */
     ROWS_MAX = 4096,    /* the oldest that is settled goes */
     LATELY_MS = 600000, /* after this time an adoption delays the next one no more */
+    AGAIN_MS = 1000,    /* before the next one, doubling */
+    AGAIN_DOUBLINGS_MAX = 7,
     LATER_MS = 600000,
     LATER_DOUBLINGS_MAX = 5,
 };
@@ -59,7 +61,8 @@ static struct adoption_row *find(const struct adoption *adoption, const char *ui
 static void note_given(struct adoption_row *row) {
     row->adopted_ms = clock_monotonic_ms();
     row->is_late = false;
-    retry_delay_note(&row->delay);
+    retry_delay_rest(&row->delay,
+                     (int64_t)AGAIN_MS << MIN(row->delay.failures, AGAIN_DOUBLINGS_MAX));
 }
 
 /* ---- whether it is the job's ---- */

@@ -8,9 +8,9 @@
  * refuses the change, or after ADOPTION_TRIES failed tries, the job goes on, and waits for this
  * object no more: it tries again after about ten minutes, doubling up to some five hours. Before
  * that it may meet the object when it wants to use its name (holders.h). A try after another, and
- * the adoption of what had its owner back lately, have to wait: about 1 s, doubling up to a minute,
- * and then for their turn (retry_pace.h). So somebody who removes the references again and again
- * causes no storm of requests. */
+ * the adoption of what had its owner back lately, have to wait: about 1 s, doubling up to one and
+ * two minutes, and then for their turn (retry_pace.h). So somebody who removes the references again
+ * and again causes no storm of requests. */
 #pragma once
 
 #include "operator/control/claim.h"

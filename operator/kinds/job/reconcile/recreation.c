@@ -13,7 +13,7 @@ enum {
     MANY_PAUSE_MS = 90000,
     SERVICES_SOON = 2, /* made anew soon */
     SERVICE_PAUSE_MS = 60000,
-    SERVICE_PAUSE_MAX_MS = 180000,
+    SERVICE_PAUSE_MAX_MS = 240000,
 };
 
 void recreation_release(struct recreation *recreation) {

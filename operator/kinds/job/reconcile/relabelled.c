@@ -200,6 +200,9 @@ void relabelled_note_change(struct relabelled *relabelled, const struct written 
     }
     if (!written->err || written->err->kind == ERROR_NOT_FOUND) {
         drop(relabelled);
+        if (++relabelled->released > RELABELLED_AT_ONCE) {
+            retry_delay_repeat_note(&relabelled->in_vain, relabelled->asked_ms);
+        }
     } else {
         fail(relabelled);
     }

@@ -12,8 +12,9 @@
 #include "operator/kinds/job/reconcile/retry_delay.h"
 
 enum {
-    RELABELLED_TRIES = 5,  /* questions and changes that fail, of one pod; then it is left */
-    RELABELLED_MAX = 1024, /* pods of a job that are looked for; more are left */
+    RELABELLED_TRIES = 5,   /* questions and changes that fail, of one pod; then it is left */
+    RELABELLED_AT_ONCE = 2, /* pods that are released without a wait between them */
+    RELABELLED_MAX = 1024,  /* pods of a job that are looked for; more are left */
 };
 
 /* Of one job; zero at first. */
@@ -23,9 +24,12 @@ struct relabelled {
     json_t *misplaced; /* {UID: true} of pods in another place, of the last pass; owned */
     json_t *alone; /* of this pass: those of them of which two must not run; owned array, or NULL */
     bool is_asked, is_releasing;
-    int64_t asked_ms;                  /* monotonic */
-    struct retry_delay delay;          /* of the first */
-    struct retry_delay_repeat in_vain; /* pods that had been deleted: the next look waits */
+    int64_t asked_ms;         /* monotonic */
+    struct retry_delay delay; /* of the first */
+    int released;             /* pods, ever */
+    /* Pods that had been deleted, or were released after RELABELLED_AT_ONCE: the next look waits.
+     */
+    struct retry_delay_repeat in_vain;
 };
 
 void relabelled_release(struct relabelled *relabelled);

@@ -175,7 +175,7 @@ static int64_t service_left_ms(struct recreation *recreation, const char *job_te
 }
 
 static void take_away_often(const char *job, const char *gone) {
-    static const int64_t waits_ms[] = {0, 1000, 60000, 120000, 180000, 180000};
+    static const int64_t waits_ms[] = {0, 1000, 60000, 120000, 240000, 240000};
     const char *whole = SERVICE("a-1");
     struct recreation recreation = {0};
     int64_t now_ms = 5000;
@@ -200,7 +200,7 @@ static void take_away_often(const char *job, const char *gone) {
 }
 
 /* A Service that somebody deletes, strips or replaces comes back at once, then later each time, up
- * to three minutes; one that the controller has deleted, or that never was, does not count. */
+ * to four minutes; one that the controller has deleted, or that never was, does not count. */
 static void test_a_service_that_is_taken_away(void) {
     static const struct {
         const char *job, *gone;
