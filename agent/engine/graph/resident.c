@@ -218,6 +218,14 @@ int graph_reload(struct graph *graph, const struct resident_file *file, struct e
     return 0;
 }
 
+bool graph_keeps_evicted(const struct graph *graph) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < graph->value_count; i++) {
+        bytes += graph->values[i].is_evicted ? bytes_of(&graph->values[i]) : 0;
+    }
+    return bytes <= RESIDENT_KEPT_MAX;
+}
+
 void graph_drop_constant(struct graph *graph, int value) {
     const struct tensor *constant = &graph->values[value].constant;
     resident_drop(constant->data,

@@ -13,6 +13,9 @@
 #include "agent/engine/graph.h"
 
 enum { RESIDENT_BYTES_MIN = 64 << 10 }; /* smaller constants always stay */
+/* Constants of a graph whose plans often change stay in memory up to this size: those of BERT base
+ * (340 MB) do. */
+enum { RESIDENT_KEPT_MAX = 384 << 20 };
 
 struct resident_file {
     char *path; /* for messages */
@@ -58,3 +61,5 @@ void graph_pin(struct graph *graph, int value, const void *bytes);
  * the message has the path and the constant; constants that were not read stay evicted. */
 NODISCARD int graph_reload(struct graph *graph, const struct resident_file *file,
                            struct error *err);
+/* Whether all constants that are evicted now have at most RESIDENT_KEPT_MAX bytes. */
+bool graph_keeps_evicted(const struct graph *graph);

@@ -185,6 +185,17 @@ static void test_what_may_not_go_stays(void) {
 }
 
 /* Data beside a model is read in parts: what was written since is known by the file's time. */
+/* Only sizes count; such a constant is never touched. */
+static void test_how_much_is_kept(void) {
+    struct value values[2] = {{.shape = {1, {RESIDENT_KEPT_MAX / 4}}, .is_evicted = true},
+                              {.shape = {1, {COUNT}}}};
+    struct graph graph = {.value_count = 2, .values = values};
+    values[0].type = values[1].type = TENSOR_FLOAT32;
+    CHECK(graph_keeps_evicted(&graph));
+    values[1].is_evicted = true;
+    CHECK(!graph_keeps_evicted(&graph));
+}
+
 static void test_a_file_that_was_written_over_is_known(void) {
     struct error err = {0};
     struct resident_file *file = NULL;
@@ -220,6 +231,7 @@ int main(void) {
     TEST(test_views_hold_what_they_show);
     TEST(test_what_may_not_go_stays);
     TEST(test_a_file_that_was_written_over_is_known);
+    TEST(test_how_much_is_kept);
     TEST(test_the_sum_of_pieces);
     return TEST_END();
 }

@@ -200,6 +200,21 @@ static void test_a_file_that_is_gone_ends_no_process(void) {
     }
 }
 
+/* More shapes than there are plans: the weights are read once more, and stay, so that a new shape
+ * needs no file. */
+static void test_weights_stay_if_shapes_keep_changing(void) {
+    struct error err = {0};
+    write_network("a");
+    AUTO(session_freep) struct session *session = open_on("cpu");
+    for (int rows = 1; rows < 7; rows++) {
+        CHECK_OK(run_rows(session, rows, 3, &err), &err);
+    }
+    CHECK_INT(truncate(path, 100), 0);
+    CHECK_OK(run_rows(session, 40, 20, &err), &err);
+    CHECK_OK(run_rows(session, 1, 3, &err), &err);
+    unlink(path);
+}
+
 enum { CHANNELS = 2048, SIDE = 4 };
 
 /* r is read by two depthwise convolutions, the second of which is fused with the 1x1 convolution
@@ -253,6 +268,7 @@ static void test_weights_that_a_fused_step_packs_stay_until_then(void) {
 int main(void) {
     TEST(test_weights_that_a_fused_step_packs_stay_until_then);
     TEST(test_a_file_that_is_gone_ends_no_process);
+    TEST(test_weights_stay_if_shapes_keep_changing);
     TEST(test_weights_come_back_for_new_shapes);
     TEST(test_the_digest_is_the_files);
     TEST(test_a_file_that_was_written_over_has_no_digest);
