@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # texts.sh [TEXTS] [TURNS] [THREADS]: texts to vectors by a network of MiniLM's size with random weights: `windlass run` with
-# THREADS (1) workers of one thread, and onnxruntime-node with Hugging Face's tokenizers in one process (texts.cjs), in turns. Prints the
-# texts for a second of processor time of each, and those for a second by the clock, all processes and the start included, and how far
-# the vectors are apart. The goal: 1.5 times.
+# THREADS (1) workers of one thread, and onnxruntime-node with Hugging Face's tokenizers in one process (texts.cjs), in turns, both on
+# the first THREADS processors. Prints the texts for a second of processor time of each, and those for a second by the clock, all
+# processes and the start included, and how far the vectors are apart. The goal: 1.5 times.
 set -eu
 cd "$(dirname "$0")/../../.."
 texts=${1:-2500} turns=${2:-3} threads=${3:-1}
 windlass=$(realpath "${BUILD:-build}/windlass")
 runtime=$(tests/onnxruntime.sh) packages=$(tests/npm.sh tokenizers 0.23.2)
+on=(taskset -c "0-$((threads - 1))") # a worker has the processors of `windlass run`, divided by the workers
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/data/texts" "$work/data/model"
@@ -43,8 +44,8 @@ seconds() { # COMMAND...: its processor time, with its children's, and its time 
     local TIMEFORMAT='%U %S %R'
     { time "$@" >"$work/log" 2>&1 </dev/null; } 2>&1 | awk '{print $1 + $2, $3}'
 }
-ours() { rm -rf "$work/data/out" "$work/state" && WINDLASS_THREADS=1 "$windlass" run -f "$work/job.yaml" --state "$work/state"; }
-theirs() { node tests/bench/tables/texts.cjs "$runtime" "$packages" "$work/data/model/model.onnx" "$work/data/model/tokenizer.json" \
+ours() { rm -rf "$work/data/out" "$work/state" && "${on[@]}" "$windlass" run -f "$work/job.yaml" --state "$work/state"; }
+theirs() { "${on[@]}" node tests/bench/tables/texts.cjs "$runtime" "$packages" "$work/data/model/model.onnx" "$work/data/model/tokenizer.json" \
     "$work/texts.json" "$work/theirs.f32" "$1" "$threads"; }
 for ((turn = 0; turn < turns; turn++)); do
     a=$(seconds ours) b=$(seconds theirs 0) c=$(seconds theirs 1)

@@ -1,8 +1,9 @@
-// formats.cjs DUCKDB BINDINGS HYPARQUET COMPRESSORS FILE EXPECTED: a Parquet file, read by DuckDB and by hyparquet, has
-// the rows of that file of JSON Lines, value by value and bit by bit, and the types that docs/operate/rows.md promises.
+// formats.cjs DUCKDB BINDINGS HYPARQUET COMPRESSORS WASM ARROW FILE EXPECTED: a Parquet file, read by DuckDB, by hyparquet
+// and by Apache Arrow's reader in Rust (parquet-wasm), has the rows of that file of JSON Lines, value by value and bit by
+// bit, and the types that docs/operate/rows.md promises. pyarrow is in no package of Debian 12 or npm.
 'use strict';
 const fs = require('fs'), path = require('path'), url = require('url');
-const [duckdb, bindings, hyparquet, compressors, file, expected] = process.argv.slice(2);
+const [duckdb, bindings, hyparquet, compressors, wasm, arrow, file, expected] = process.argv.slice(2);
 process.env.NODE_PATH = path.join(bindings, 'node_modules');
 require('module').Module._initPaths();
 
@@ -33,10 +34,19 @@ function compare(who, rows, lines) {
         for (const [name, type] of Object.entries(types)) {
             const want = wanted(type, line[name]);
             let seen = rows[i][name] ?? null;
-            if (type === 'JSON' && seen !== null) seen = JSON.stringify(typeof seen === 'string' && who === 'DuckDB' ? JSON.parse(seen) : seen);
+            if (type === 'JSON' && seen !== null) seen = JSON.stringify(typeof seen === 'string' && who !== 'hyparquet' ? JSON.parse(seen) : seen);
             if (!isSame(seen, want)) throw new Error(`${who}: row ${i}, ${name}: ${String(seen)}, wanted ${String(want)}`);
         }
     });
+}
+// The rows as Arrow's reader has them; its lists are vectors of their own.
+function arrowRows() {
+    const { tableFromIPC } = require(path.join(arrow, 'node_modules/apache-arrow'));
+    const { readParquet } = require(path.join(wasm, 'node_modules/parquet-wasm/node/parquet_wasm.js'));
+    const table = tableFromIPC(readParquet(new Uint8Array(fs.readFileSync(file))).intoIPCStream());
+    const columns = table.schema.fields.map(field => [field.name, table.getChild(field.name)]);
+    const plain = value => value !== null && typeof value === 'object' ? [...value] : value;
+    return Array.from({ length: table.numRows }, (_, i) => Object.fromEntries(columns.map(([name, column]) => [name, plain(column.get(i))])));
 }
 // Integers beyond 2^53 as texts, which BigInt reads.
 function parseLine(line) {
@@ -61,6 +71,7 @@ async function main() {
     const { asyncBufferFromFile, parquetReadObjects } = await load(hyparquet, 'hyparquet');
     const options = { file: await asyncBufferFromFile(file), compressors: (await load(compressors, 'hyparquet-compressors')).compressors };
     compare('hyparquet', await parquetReadObjects(options), lines);
+    compare('Arrow', arrowRows(), lines);
     console.log(`# ${lines.length} rows, ${fs.statSync(file).size} bytes`);
 }
 main().catch(error => { console.log(`# ${error.message}`); process.exitCode = 1; });

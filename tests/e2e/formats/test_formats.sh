@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # output.format: rows of every type from a table in small blocks on two workers, as Parquet, CSV, JSON Lines and Npy,
-# with rows and whole mini-batches that fail; read again by DuckDB, hyparquet, Python. Reruns of an input of files keep
-# rows, and coordinators are killed while they join: the bytes are those of a fresh run. SOAK_SEED (1),
+# with rows and whole mini-batches that fail; read again by DuckDB, hyparquet, Arrow, Python. Reruns of an input of files
+# keep rows, and coordinators are killed while they join: the bytes are those of a fresh run. SOAK_SEED (1),
 # FORMAT_ROWS (500; in a soak 20000), SOAK_ROUNDS (2): kills.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -61,19 +61,20 @@ is() { # a COMMAND about an output that the job should have made
 }
 oracle() { python3 tests/e2e/formats/formats.py "$@"; }
 
-# Without these two programs the bytes are at least compared with those of other runs.
+# Without these programs the bytes are at least compared with those of other runs.
 duckdb=$(tests/npm.sh @duckdb/node-api 1.5.6-r.1) && bindings=$(tests/npm.sh @duckdb/node-bindings-linux-x64 1.5.6-r.1) &&
-    hyparquet=$(tests/npm.sh hyparquet 1.33.0) && compressors=$(tests/npm.sh hyparquet-compressors 1.1.2) || duckdb=
+    hyparquet=$(tests/npm.sh hyparquet 1.33.0) && compressors=$(tests/npm.sh hyparquet-compressors 1.1.2) &&
+    wasm=$(tests/npm.sh parquet-wasm 0.8.0) && arrow=$(tests/npm.sh apache-arrow 21.1.0) || duckdb=
 parquet() { # FILE EXPECTED
-    [ -n "$duckdb" ] || { echo "# npm could not get DuckDB and hyparquet"; return 0; }
-    node tests/e2e/formats/formats.cjs "$duckdb" "$bindings" "$hyparquet" "$compressors" "$1" "$2"
+    [ -n "$duckdb" ] || { echo "# npm could not get DuckDB, hyparquet and Arrow"; return 0; }
+    node tests/e2e/formats/formats.cjs "$duckdb" "$bindings" "$hyparquet" "$compressors" "$wasm" "$arrow" "$1" "$2"
 }
 
 of_parquet() {
     own parquet
     local more='columns: [name, price], types: {price: Number, vector: Vector, nested: JSON}'
     job "format: Parquet, $more"
-    check "Parquet: every value, as DuckDB and hyparquet read it" is parquet "$work/data/out/rows.parquet" "$work/../by-place"
+    check "Parquet: every value, as DuckDB, hyparquet and Arrow read it" is parquet "$work/data/out/rows.parquet" "$work/../by-place"
     check "the output has this name only" is [ "$(cd "$work/data/out" && echo rows*)" = rows.parquet ]
     cp "$work/data/out/rows.parquet" "$work/first"
     job "format: Parquet, compression: None, key: [id], $more"
