@@ -300,7 +300,7 @@ static int find_items(struct feeds *feeds, struct error *err) {
         const struct feed_input *input = &feeds->inputs[i];
         const struct source *source = &feeds->sources[feeds->ports[i].source];
         int64_t items = input->shape.rank > 0 ? input->shape.dims[0] : 0;
-        int64_t most = source->kind == &feed_picture ? FEEDS_MOST_PICTURES : FEEDS_MOST;
+        int64_t most = source->kind == &feed_picture ? FEEDS_MOST_PICTURES : FEEDS_MOST_FIXED;
         if ((source->kind == &feed_constant && items >= 0) || source->kind == &feed_state) {
             continue; /* it is the same for all items, or of one */
         }

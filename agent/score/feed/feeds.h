@@ -10,6 +10,7 @@
 enum {
     FEEDS_MOST = 256,         /* maximum of items in one run of the network ... */
     FEEDS_MOST_PICTURES = 16, /* ... and of pictures */
+    FEEDS_MOST_FIXED = 1024,  /* of a network with a fixed number of items, but pictures */
     /* Of all texts of a run; one text may have more. More do not fit a processor's caches ... */
     FEEDS_MOST_TOKENS = 1024,
     FEEDS_MOST_TOKENS_STREAMS = 8192, /* ... and a GPU wants them */

@@ -36,7 +36,8 @@ static int raw_take(struct post_state *state UNUSED, const struct post_outputs *
             return error_set(err, ERROR_INVALID,
                              "spec.scorer.onnx.outputs: the network's output \"%.64s\" is %s %s "
                              "for %lld items, the first axis must be that of the items: name "
-                             "others",
+                             "others, or set spec.miniBatchSize: 1 if the network can take one "
+                             "item at a time",
                              outputs->names[i], tensor_type_name(output->type), text,
                              (long long)outputs->items);
         }

@@ -21,11 +21,12 @@ struct port {
 };
 
 struct group {
-    struct port *ports;                   /* of each input */
-    struct post_place places[FEEDS_MOST]; /* of pictures */
-    struct feed_span tokens[FEEDS_MOST];
-    char *names[FEEDS_MOST], *heads[FEEDS_MOST];
-    struct picture pictures[FEEDS_MOST]; /* copies, if the results are drawn on them; else empty */
+    struct port *ports;                         /* of each input */
+    struct post_place places[FEEDS_MOST_FIXED]; /* of pictures */
+    struct feed_span tokens[FEEDS_MOST_FIXED];
+    char *names[FEEDS_MOST_FIXED], *heads[FEEDS_MOST_FIXED];
+    /* Copies, if the results are drawn on them; else empty. */
+    struct picture pictures[FEEDS_MOST_FIXED];
     int count, capacity;
 };
 

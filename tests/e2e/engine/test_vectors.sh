@@ -28,6 +28,8 @@ nodes = [node("Add", ["x", "x"], ["twice"]), node("Reshape", ["x", "grid_shape"]
          node("ReduceMean", ["x"], ["mean"], axes=[1], keepdims=0), node("Cast", ["x"], ["whole"], to=7),
          node("ReduceMax", ["x"], ["all"], axes=[0], keepdims=0)]
 outputs = [value("twice", ["N", 3]), value("grid", ["N", 1, 3]), value("mean", ["N"]), value("whole", ["N", 3], 7), value("all", [3])]
+fixed = [value("twice", [341, 3]), value("grid", [341, 1, 3])]
+open(f"{sys.argv[1]}/model/fixed.onnx", "wb").write(model(nodes[:2], [value("x", [341, 3])], fixed, [to_grid]))
 open(f"{sys.argv[1]}/model/rows.onnx", "wb").write(model(nodes, [value("x", ["N", 3])], outputs, [to_grid]))
 P
 job() { onnx_job "$1" "$2" "mode: ${3:-AppendRow}"; } # INPUT ONNX-FIELDS [MODE]
@@ -94,8 +96,8 @@ columns='path: model/rows.onnx, columns: [a, b, c]'
 job "$rows" "$columns, outputs: [whole, twice, grid], postprocess: {type: Raw}"
 check "Raw: outputs of any type and shape, under their names" \
     same '{"whole": [i, int(i / 8 - 20), -i], "twice": [2 * i, i / 4 - 40, -2 * i], "grid": [[i, i / 8 - 20, -i]]}'
-job "$rows" "$columns, output: grid, postprocess: {type: Raw}"
-check "only one" same '{"grid": [[i, i / 8 - 20, -i]]}'
+job "$rows" "${columns/rows/fixed}, output: grid, postprocess: {type: Raw}"
+check "only one, of a network that takes exactly 341 rows" same '{"grid": [[i, i / 8 - 20, -i]]}'
 job "$rows" "$columns, outputs: [twice, mean], postprocess: {type: Values}"
 check "heads of numbers" python3 -c '
 import json, sys
@@ -117,7 +119,7 @@ for i, line in enumerate(open(sys.argv[1])):
 wanted=2
 job "$rows" "$columns, postprocess: {type: Raw}"
 check "an output without an axis of the rows, before any worker starts" \
-    says 'the network'"'"'s output "all" is float32 3 for 2 items, the first axis must be that of the items: name others'
+    says 'the network'"'"'s output "all" is float32 3 for 2 items, the first axis must be that of the items: name others, or set spec.miniBatchSize: 1'
 job "$rows" "$columns, outputs: [grid, size], postprocess: {type: Raw}"
 check "no such output" says 'spec.scorer.onnx.outputs[1]: the network has no output "size", it has "twice", "grid", "mean", "whole", "all"'
 job "$rows" "$columns, outputs: [twice, whole], postprocess: {type: Classes}"

@@ -76,7 +76,8 @@ static void test_without_an_axis_of_items(void) {
     struct error err = {0};
     CHECK_INT(opened.kind->take(opened.state, &outputs, &err), -1);
     CHECK_STR(err.text, "spec.scorer.onnx.outputs: the network's output \"boxes\" is float32 3 for "
-                        "2 items, the first axis must be that of the items: name others");
+                        "2 items, the first axis must be that of the items: name others, or set "
+                        "spec.miniBatchSize: 1 if the network can take one item at a time");
     close_post(&opened);
 }
 
