@@ -81,6 +81,8 @@ CFLAGS_agent_engine_device_cpu_fast_step_sum := $(INNER_LOOPS)
 # The same inner loops are compiled three times; agent/engine/device/cpu/isa.c chooses at run time.
 CFLAGS_agent_engine_device_cpu_vector_vector_avx2 := -mavx2 -mfma $(INNER_LOOPS) $(CFLAGS_VECTOR)
 CFLAGS_agent_engine_device_cpu_vector_vector_avx512 := -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma $(INNER_LOOPS) $(CFLAGS_VECTOR)
+CFLAGS_agent_engine_device_cpu_vector_vector_bfloat_avx512 := $(CFLAGS_agent_engine_device_cpu_vector_vector_avx512) -mavx512bf16
+CFLAGS_agent_engine_device_cpu_vector_vector_bfloat_amx := $(CFLAGS_agent_engine_device_cpu_vector_vector_bfloat_avx512) -mamx-tile -mamx-bf16
 CFLAGS_agent_engine_device_cpu_vector_vector_plain := $(INNER_LOOPS) $(CFLAGS_VECTOR)
 CFLAGS_agent_engine_device_cpu_chain_chain_loops_avx2 := $(CFLAGS_agent_engine_device_cpu_vector_vector_avx2)
 CFLAGS_agent_engine_device_cpu_chain_chain_loops_avx512 := $(CFLAGS_agent_engine_device_cpu_vector_vector_avx512)

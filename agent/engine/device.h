@@ -27,7 +27,7 @@ struct device_copy {
 /* The device's peak rates, as device_ops.measure finds them. */
 struct device_peaks {
     char what[64]; /* for users: "2 threads, avx512" */
-    double flops;  /* float32 operations per second; a multiply-add is two */
+    double flops;  /* operations per second, in the device's precision; a multiply-add is two */
     double bytes;  /* bytes read and written per second */
 };
 
@@ -117,12 +117,16 @@ struct device {
     bool is_host; /* device memory is host memory: constants and inputs are used without a copy */
 };
 
-/* name: "cpu" or NULL; "reference" (the CPU with plain kernels only, which tests compare with);
- * "cuda", with an optional number of the GPU and an optional precision: "cuda1", "cuda:tf32",
- * "cuda:float16", "cuda1:bfloat16" (device/cuda/gpu_device.h). threads: of the CPU; 0: as many as
+/* name: "cpu" or NULL, with an optional precision: "cpu:bfloat16" (device/cpu/cpu.h); "reference"
+ * (the CPU with plain kernels only, which tests compare with); "cuda", with an optional number of
+ * the GPU and an optional precision: "cuda1", "cuda:tf32", "cuda:float16", "cuda1:bfloat16"
+ * (device/cuda/gpu_device.h). threads: of the CPU; 0: as many as
  * this process may use. The caller closes *ret_device. ERROR_INVALID: an unknown name or precision;
  * ERROR_UNSUPPORTED: this build lacks the device; ERROR_UNAVAILABLE: this machine lacks it. */
 NODISCARD int device_open(const char *name, int threads, struct device **ret_device,
                           struct error *err);
+/* What a device's name has at its end for a precision, as jobs name it: FP32 "", TF32 ":tf32", BF16
+ * ":bfloat16", FP16 ":float16". NULL: another precision. */
+const char *device_suffix(const char *precision);
 /* NULL is allowed. */
 void device_close(struct device *device);

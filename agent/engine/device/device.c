@@ -16,8 +16,8 @@
 int device_open(const char *name, int threads, struct device **ret_device, struct error *err) {
 #ifndef WITHOUT_CPU /* a build of the engine for tests on a GPU machine, where "reference" is the  \
                        oracle */
-    if (!name || strcmp(name, "cpu") == 0) {
-        return cpu_open(threads, ret_device, err);
+    if (!name || strcmp(name, "cpu") == 0 || strncmp(name, "cpu:", 4) == 0) {
+        return cpu_open(threads, name && name[3] ? name + 4 : NULL, ret_device, err);
     }
 #endif
     if (name && strcmp(name, "reference") == 0) {
@@ -37,6 +37,17 @@ int device_open(const char *name, int threads, struct device **ret_device, struc
     return error_set(err, ERROR_INVALID,
                      "device \"%s\" is unknown; cpu, reference or cuda is expected",
                      name ? name : "cpu");
+}
+
+const char *device_suffix(const char *precision) {
+    static const char *const suffixes[][2] = {
+        {"FP32", ""}, {"TF32", ":tf32"}, {"BF16", ":bfloat16"}, {"FP16", ":float16"}};
+    for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
+        if (strcmp(suffixes[i][0], precision) == 0) {
+            return suffixes[i][1];
+        }
+    }
+    return NULL;
 }
 
 void device_close(struct device *device) {

@@ -11,11 +11,22 @@ struct cpu_device {
     struct threads *threads;
     /* NULL for "reference": */
     const struct vector_ops *vectors; /* vector/vector.h: the inner loops for this processor */
-    struct weights_cache *weights;    /* fast/weights_cache.h */
-    struct onednn *onednn;            /* onednn/onednn.h */
+    const struct bfloat_ops *bfloat;  /* vector/vector_bfloat.h; NULL: all is float32 */
+    /* The same for factors that are whole numbers of at most 256 (PARAM_IS_WHOLE), which bfloat16
+     * has exactly: so quantized networks compute faster, and in the same numbers. NULL: float32 is
+     * as fast. */
+    const struct bfloat_ops *whole;
+    struct weights_cache *weights; /* fast/weights_cache.h */
+    struct onednn *onednn;         /* onednn/onednn.h */
 };
 
-NODISCARD int cpu_open(int threads, struct device **ret_device, struct error *err);
+/* precision: NULL and "float32", or "bfloat16": products and convolutions round their factors to
+ * bfloat16; their sums are float32, and so is all else. Some stay in float32: convolutions that are
+ * depthwise, have at most 4 outputs or make the input of a depthwise one row by row; products of
+ * two computed matrices of less than 6 rows; what oneDNN does; recurrent layers. ERROR_INVALID:
+ * another precision; ERROR_UNAVAILABLE: the processor has no instructions for it. */
+NODISCARD int cpu_open(int threads, const char *precision, struct device **ret_device,
+                       struct error *err);
 NODISCARD int reference_open(int threads, struct device **ret_device, struct error *err);
 
 /* device_ops of both devices. */

@@ -52,6 +52,10 @@ static void direct_phases(const struct conv *conv, const struct direct_job *pair
 static void direct_rows(const struct conv_pass *run, const struct conv_unit *unit, int row,
                         int rows, const float *in, size_t in_row) {
     const struct conv *conv = run->conv;
+    if (conv->bfloat) {
+        conv_bfloat_rows(run, unit, row, rows, in, in_row);
+        return;
+    }
     const struct conv_unit made = conv_unit_outputs(conv, unit);
     int b = conv->ops->block, high = MAX(conv->shape.up_h, 1), wide = MAX(conv->shape.up_w, 1);
     for (int block = unit->block; block < unit->block_end; block += DIRECT_BLOCKS_MAX) {
@@ -210,6 +214,8 @@ static void set_thread(const struct conv_pass *run, struct conv_unit *unit, int 
     unit->window = run->scratch + (size_t)thread * conv->thread_floats;
     unit->line = unit->window + conv->window_floats;
     unit->matrices = unit->line + conv->line_floats;
+    unit->rounded = (uint16_t *)(void *)(run->scratch + (size_t)(thread + 1) * conv->thread_floats -
+                                         conv->bfloat_floats);
 }
 
 static void run_unit(void *context, int index, int thread) {

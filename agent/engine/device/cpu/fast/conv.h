@@ -58,6 +58,9 @@ struct conv {
     /* Of such a first convolution: replaces `count` pixels of its result, after the clamp, by their
      * SiLU or HardSwish; NULL: none. */
     void (*activate)(float *y, size_t count);
+    /* The direct algorithm in bfloat16, whose weights are conv_weights_round's; NULL: in float32.
+     */
+    const struct bfloat_ops *bfloat;
     const struct conv_after
         *after; /* borrowed; NULL: none. Not with `normed` or the thin algorithm */
 
@@ -90,6 +93,10 @@ struct conv {
     ptrdiff_t *runs;           /* of all phases; owned */
     struct conv_phase *phases; /* conv_run.h; owned */
     bool far;                  /* the weights are larger than the cache: prefetch them */
+    /* In bfloat16: the most pixels whose values are rounded at once (conv_bfloat.c), and the floats
+     * of memory for them. */
+    int bfloat_pixels;
+    size_t bfloat_floats;
     /* Per thread: its window; a row of the input that is not blocked; all its scratch. */
     size_t window_floats, line_floats, thread_floats;
     size_t scratch_bytes;

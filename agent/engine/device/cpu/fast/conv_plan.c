@@ -394,9 +394,10 @@ void conv_plan(struct conv *conv, int threads, bool in_blocked, bool in_pending)
     }
     // A row-major source row is converted to blocks here.
     conv->line_floats = in_blocked ? 0 : (size_t)s->in_w * (size_t)b;
-    conv->thread_floats += conv->window_floats + conv->line_floats;
-    conv->thread_floats = (conv->thread_floats + 15) / 16 * 16;
     plan_runs(conv);
+    conv_bfloat_plan(conv);
+    conv->thread_floats += conv->window_floats + conv->line_floats;
+    conv->thread_floats = (conv->thread_floats + 15) / 16 * 16 + conv->bfloat_floats;
     conv->far = conv->weights->count >= FAR_FLOATS;
     size_t moments = conv->normed ? 2 * (size_t)(conv->units * conv->blocks * b) : 0;
     conv->scratch_bytes =

@@ -30,8 +30,9 @@ struct conv_pass {
  * channels that are read (blocks; single channels of planar inputs). */
 struct conv_unit {
     int n, row, row_end, column, column_end, block, block_end, group, group_end, thread;
-    float *window, *line,
-        *matrices; /* parts of this thread's scratch: input rows, one row, Winograd */
+    /* Parts of this thread's scratch: input rows, one row, Winograd, rounded pixels. */
+    float *window, *line, *matrices;
+    uint16_t *rounded;
 };
 
 /* The number of blocks for `channels` channels. */
@@ -54,6 +55,12 @@ void conv_target(const struct conv_pass *run, struct direct_job *job, int n, int
  * rows and columns of the output. */
 void conv_complete(const struct conv_pass *run, const struct conv_unit *unit, int n, int block,
                    int row, int rows);
+/* conv_bfloat.c: sets bfloat_pixels and bfloat_floats. */
+void conv_bfloat_plan(struct conv *conv);
+/* Computes `rows` grid rows from `row` on, for the unit's blocks, from input rows that begin at
+ * `in`. */
+void conv_bfloat_rows(const struct conv_pass *run, const struct conv_unit *unit, int row, int rows,
+                      const float *in, size_t in_row);
 /* held: the thread's matrices already hold this unit's rows, from a unit with other blocks. */
 void winograd_unit(const struct conv_pass *run, const struct conv_unit *unit, bool held);
 /* If the input is shared: transforms its block unit->group, before any winograd_unit. */

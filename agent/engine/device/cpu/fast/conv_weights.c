@@ -313,8 +313,42 @@ struct conv_weights *conv_weights_new(const struct vector_ops *ops, const struct
     return weights;
 }
 
+// The values of k in phase i of the phases, for each output.
+static int phase_values(const struct conv_shape *s, int ins, int i) {
+    int wide = MAX(s->up_w, 1);
+    return conv_taps_h(s, i / wide).count * conv_taps_w(s, i % wide).count * ins;
+}
+
+void conv_weights_round(const struct vector_ops *ops, const struct bfloat_ops *bfloat,
+                        const struct conv_shape *s, struct conv_weights *weights) {
+    int b = ops->block, groups = MAX(s->groups, 1), phases = conv_phase_count(s);
+    int ins = round_up(s->channels_in, weights->planar ? 1 : b) / groups;
+    int outs = round_up(s->channels_out, b) / groups / b; // blocks
+    size_t steps = 0;
+    for (int i = 0; i < phases; i++) {
+        steps += (size_t)vector_bfloat_steps(phase_values(s, ins, i));
+    }
+    size_t values = steps * (size_t)(outs * groups) * BFLOAT_TILE;
+    weights->bfloat = (uint16_t *)(void *)floats_new((values + 1) / 2);
+    const float *from = weights->data;
+    uint16_t *to = weights->bfloat;
+    for (int o = 0, blocks; o < outs * groups; o += blocks) {
+        blocks = MIN(DIRECT_BLOCKS_MAX, (o / outs + 1) * outs - o);
+        for (int i = 0; i < phases; i++) {
+            int k = phase_values(s, ins, i);
+            const struct bfloat_matrix matrix = {
+                .data = from, .row = blocks * b, .column = 1, .k = k, .columns = blocks * b};
+            bfloat->pack(to, &matrix, b);
+            from += (size_t)k * (size_t)(blocks * b);
+            to += vector_bfloat_block_count(vector_bfloat_steps(k)) * (size_t)blocks;
+        }
+    }
+    free(TAKE(weights->data));
+}
+
 void conv_weights_free(struct conv_weights *weights) {
     if (weights) {
+        free(weights->bfloat);
         free(weights->data);
         free(weights->bias);
         free(weights);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/engine/device/cpu/fast/conv_shape.h"
+#include "agent/engine/device/cpu/vector/vector_bfloat.h"
 
 enum conv_algorithm {
     CONV_DIRECT,
@@ -23,7 +24,8 @@ struct conv_weights {
     enum conv_algorithm algorithm;
     bool planar; /* the input is planar; see conv_reads_planar */
     float *data, *bias;
-    size_t count; /* floats in data */
+    size_t count;     /* floats in data */
+    uint16_t *bfloat; /* instead of data: in bfloat16 (conv_weights_round); else NULL */
 };
 
 /* weights [out, in, kh, kw]; bias [out] or NULL; each output channel is multiplied by scale, then
@@ -38,4 +40,9 @@ struct conv_source {
 struct conv_weights *conv_weights_new(const struct vector_ops *ops, const struct conv_shape *shape,
                                       enum conv_algorithm algorithm, bool planar,
                                       const struct conv_source *source);
+/* Of the direct algorithm: packs the weights as operands in bfloat16 (vector_bfloat.h), and frees
+ * the others: [group][block pair][phase][step][block of the pair][16][16][2]. A block of channels
+ * is a block of columns. */
+void conv_weights_round(const struct vector_ops *ops, const struct bfloat_ops *bfloat,
+                        const struct conv_shape *shape, struct conv_weights *weights);
 void conv_weights_free(struct conv_weights *weights);

@@ -8,6 +8,7 @@
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/fast/steps.h"
 #include "agent/engine/device/cpu/fast/weights_cache.h"
+#include "agent/engine/ops/infer/params.h"
 
 void step_conv_free(void *state) {
     struct conv_step *step = state;
@@ -29,8 +30,18 @@ static struct conv_shape shape_of(const struct vector_ops *ops, const struct con
     return conv_shape_unfold(ops, step->is_split ? &step->plain : &step->shape, planar);
 }
 
+// NULL: it computes in float32. A 1x1 convolution that makes a depthwise one's input row by row
+// does.
+static const struct bfloat_ops *bfloat_of(const struct cpu_device *cpu,
+                                          const struct conv_step *step,
+                                          enum conv_algorithm algorithm) {
+    bool is_whole = node_integer(step->node, PARAM_IS_WHOLE, 0) && !step->source.scale;
+    return algorithm != CONV_DIRECT ? NULL : is_whole ? cpu->whole : cpu->bfloat;
+}
+
 static const struct conv_weights *weights_for(struct cpu_device *cpu, const struct conv_step *step,
-                                              enum conv_algorithm algorithm, bool planar) {
+                                              enum conv_algorithm algorithm, bool planar,
+                                              const struct bfloat_ops *bfloat) {
     const struct conv_shape shape = shape_of(cpu->vectors, step, planar), *s = &shape;
     struct weights_key key = {.node = step->node,
                               .weights = step->source.weights,
@@ -42,16 +53,21 @@ static const struct conv_weights *weights_for(struct cpu_device *cpu, const stru
     struct conv_weights *weights = weights_cache_get(cpu->weights, &key);
     if (!weights) {
         weights = conv_weights_new(cpu->vectors, s, algorithm, planar, &step->source);
+        if (bfloat) {
+            conv_weights_round(cpu->vectors, bfloat, s, weights);
+        }
         weights_cache_put(cpu->weights, &key, weights);
     }
     return weights;
 }
 
 static struct conv conv_of(struct cpu_device *cpu, const struct conv_step *step,
-                           enum conv_algorithm algorithm, bool planar) {
+                           enum conv_algorithm algorithm, bool planar,
+                           const struct bfloat_ops *bfloat) {
     return (struct conv){.ops = cpu->vectors,
                          .shape = shape_of(cpu->vectors, step, planar),
-                         .weights = weights_for(cpu, step, algorithm, planar),
+                         .weights = weights_for(cpu, step, algorithm, planar, bfloat),
+                         .bfloat = bfloat,
                          .low = step->low,
                          .high = step->high,
                          .normed = step->normed,
@@ -107,19 +123,22 @@ void step_conv_prepare(struct cpu_device *cpu, struct schedule *schedule, struct
     state->in_layout = schedule->slots[step->inputs[0]].layout;
     state->out_layout = schedule->slots[step->outputs[0]].layout;
     state->add_layout = state->add < 0 ? 0 : schedule->slots[step->inputs[state->add]].layout;
-    state->is_split = !state->first && !state->normed && state->add < 0 &&
+    const struct bfloat_ops *bfloat = bfloat_of(cpu, state, CONV_DIRECT);
+    bool is_far_ahead = bfloat && bfloat->is_far_ahead;
+    state->is_split = !state->first && !state->normed && state->add < 0 && !is_far_ahead &&
                       dilated_as_plain(ops, &state->shape, threads, &state->plain);
     bool planar = !state->first && !state->is_split && !state->in_layout &&
                   conv_reads_planar(ops, &state->shape);
     const struct conv_shape shape = shape_of(ops, state, planar);
     enum conv_algorithm algorithm = conv_choose(ops, &shape, planar, threads);
-    if (algorithm == CONV_THIN && state->normed) {
+    if ((algorithm == CONV_THIN && state->normed) ||
+        (is_far_ahead && conv_winograd(ops, algorithm))) {
         algorithm = CONV_DIRECT;
     }
     planar = planar && algorithm == CONV_DIRECT;
-    state->conv = conv_of(cpu, state, algorithm, planar);
+    state->conv = conv_of(cpu, state, algorithm, planar, bfloat_of(cpu, state, algorithm));
     if (state->first) {
-        state->first->conv = conv_of(cpu, state->first, CONV_DIRECT, false);
+        state->first->conv = conv_of(cpu, state->first, CONV_DIRECT, false, NULL);
         conv_plan(&state->first->conv, 1, true, false);
         state->conv.first = &state->first->conv;
     }
@@ -141,7 +160,7 @@ void step_conv_add_gate(struct cpu_device *cpu, struct schedule *schedule, struc
     state->gate = schedule_add_input(schedule, step, slot);
     const struct conv_weights *weights = state->conv.weights;
     conv_release(&state->conv);
-    state->conv = conv_of(cpu, state, CONV_DIRECT, false);
+    state->conv = conv_of(cpu, state, CONV_DIRECT, false, bfloat_of(cpu, state, CONV_DIRECT));
     assert(state->conv.weights == weights);
     (void)weights;
     struct conv_shape *s = &state->conv.shape;

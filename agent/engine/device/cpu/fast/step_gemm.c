@@ -14,8 +14,10 @@
 #include <string.h>
 
 #include "agent/engine/device/cpu/fast/fuse.h"
+#include "agent/engine/device/cpu/fast/gemm_bfloat.h"
 #include "agent/engine/device/cpu/fast/parallel.h"
 #include "agent/engine/device/cpu/fast/weights_cache.h"
+#include "agent/engine/ops/infer/params.h"
 #include "agent/engine/ops/table.h"
 
 enum {
@@ -37,6 +39,7 @@ struct gemm_step {
     bool copies;                        /* the rows of a block, before it is computed */
     size_t copy_floats, lane_floats; /* in the scratch: the copy, then the last pair per thread */
     ptrdiff_t runs[PIECE / RUN];     /* of a piece, which has less than PIECE + RUN numbers */
+    struct gemm_bfloat bfloat;       /* of a device that computes in bfloat16 */
 };
 
 static bool is_constant(const struct schedule *schedule, int slot) {
@@ -49,6 +52,11 @@ struct extras {
     const void *norm;     // which normalisation follows, for the key of the weights; NULL: none
     float *scale, *shift; // of that; owned
 };
+
+// NULL: it computes in float32.
+static const struct bfloat_ops *bfloat_of(const struct cpu_device *cpu, const struct step *step) {
+    return node_integer(step->node, PARAM_IS_WHOLE, 0) ? cpu->whole : cpu->bfloat;
+}
 
 static const struct conv_weights *pack(struct cpu_device *cpu, const struct schedule *schedule,
                                        const struct step *step, const struct extras *extras,
@@ -71,6 +79,10 @@ static const struct conv_weights *pack(struct cpu_device *cpu, const struct sche
                                  .transposed = !node_integer(step->node, "transB", 0)};
     struct conv_weights *weights =
         conv_weights_new(cpu->vectors, &shape, CONV_DIRECT, true, &source);
+    const struct bfloat_ops *bfloat = bfloat_of(cpu, step);
+    if (bfloat) {
+        conv_weights_round(cpu->vectors, bfloat, &shape, weights);
+    }
     weights_cache_put(cpu->weights, key, weights);
     free(scale);
     free(shift);
@@ -139,9 +151,27 @@ static struct step *take_bounds(struct schedule *schedule, struct step *step) {
     return bounds ? schedule_absorb(schedule, step, user) : step;
 }
 
+static void plan_bfloat(const struct cpu_device *cpu, struct step *step) {
+    struct gemm_step *gemm = step->state;
+    gemm->bfloat = (struct gemm_bfloat){.ops = bfloat_of(cpu, step),
+                                        .weights = gemm->weights->bfloat,
+                                        .bias = gemm->weights->bias,
+                                        .m = gemm->m,
+                                        .k = gemm->k,
+                                        .n = gemm->n,
+                                        .block = cpu->vectors->block,
+                                        .low = gemm->low,
+                                        .high = gemm->high};
+    step->scratch_bytes = gemm_bfloat_plan(&gemm->bfloat, threads_count(cpu->threads));
+}
+
 static void plan_product(const struct cpu_device *cpu, struct step *step) {
     struct gemm_step *gemm = step->state;
     int b = cpu->vectors->block, threads = threads_count(cpu->threads);
+    if (gemm->weights->bfloat) {
+        plan_bfloat(cpu, step);
+        return;
+    }
     gemm->pairs = (gemm->n + DIRECT_BLOCKS_MAX * b - 1) / (DIRECT_BLOCKS_MAX * b);
     if (gemm->m == 1) {
         return; // it is read in place
@@ -339,6 +369,10 @@ static int gemm_run(const struct call *call, struct error *err UNUSED) {
                               .a_row = (size_t)step->k,
                               .out = call->outputs[0]->data,
                               .copy = call->scratch};
+    if (step->bfloat.ops) {
+        gemm_bfloat_run(&step->bfloat, cpu->threads, product.a, product.out, call->scratch);
+        return 0;
+    }
     if (step->m == 1) {
         parallel_for(cpu->threads, step->pairs, row_unit, &product);
         return 0;

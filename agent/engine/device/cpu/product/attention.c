@@ -13,6 +13,7 @@
 enum {
     ROWS_MIN = 14, // as many as vector_ops.direct computes at once
     ROWS_MAX = 84,
+    BFLOAT_ROWS_MAX = 128,
     SCORES_MAX = 1 << 14, // floats of a block
     PACKED_MAX = 1 << 20, // floats of k, and of v
     UNITS_PER_THREAD = 2,
@@ -20,6 +21,7 @@ enum {
 
 struct attention {
     struct product scores, values;
+    struct multiply_bfloat bfloat; // without bfloat_ops: it computes in float32
     void *chain;
     int chain_input; // the scores, among the chain's inputs
     int block_rows, parts, part_rows;
@@ -88,7 +90,12 @@ static void plan(const struct cpu_device *cpu, struct attention *a, struct step 
     const struct vector_ops *ops = cpu->vectors;
     const struct product *s = &a->scores, *v = &a->values;
     int threads = threads_count(cpu->threads);
+    a->bfloat = (struct multiply_bfloat){ops, cpu->bfloat};
     a->block_rows = MIN(MAX(SCORES_MAX / s->n / ROWS_MIN * ROWS_MIN, ROWS_MIN), ROWS_MAX);
+    if (cpu->bfloat) {
+        const int pair = 2 * BFLOAT_ROWS; // which is multiplied at once
+        a->block_rows = MIN(MAX(SCORES_MAX / s->n / pair * pair, pair), BFLOAT_ROWS_MAX);
+    }
     int blocks = (s->m + a->block_rows - 1) / a->block_rows;
     int wanted = (UNITS_PER_THREAD * threads + s->batch_count - 1) / s->batch_count;
     int parts = MIN(blocks, wanted);
@@ -99,6 +106,11 @@ static void plan(const struct cpu_device *cpu, struct attention *a, struct step 
     a->scores_floats = whole_lines((size_t)a->block_rows * (size_t)s->n);
     a->tile_floats = whole_lines(
         MAX(multiply_tile_floats(a->block_rows, s->k), multiply_tile_floats(a->block_rows, v->k)));
+    if (cpu->bfloat) {
+        a->keys_floats = whole_lines(multiply_bfloat_packed_floats(ops, s->k, s->n));
+        a->values_floats = whole_lines(multiply_bfloat_packed_floats(ops, v->k, v->n));
+        a->tile_floats = whole_lines(multiply_bfloat_tile_floats(a->block_rows, MAX(s->k, v->k)));
+    }
     a->room_floats = whole_lines(multiply_room_floats(ops, a->block_rows));
     a->lane_floats = a->keys_floats + a->values_floats + a->scores_floats + a->tile_floats +
                      a->room_floats + whole_lines(chain_register_floats(a->chain));
@@ -179,6 +191,27 @@ static struct lane lane_at(const struct run *run, int lane) {
     return at;
 }
 
+static void pack(const struct run *run, struct factor *b, float *packed) {
+    const struct multiply_bfloat *bfloat = &run->attention->bfloat;
+    if (bfloat->bfloat) {
+        multiply_bfloat_pack(bfloat, b, packed);
+    } else {
+        multiply_pack(run->ops, b, packed);
+    }
+}
+
+static void multiply(const struct run *run, const struct lane *at, const struct matrix *from,
+                     int rows, const struct factor *b, const struct matrix *to) {
+    const struct multiply_bfloat *bfloat = &run->attention->bfloat;
+    if (bfloat->bfloat) {
+        const struct multiply_bfloat_memory memory = {at->tile, at->room};
+        multiply_bfloat_rows(bfloat, from, rows, b, to, &memory);
+        return;
+    }
+    struct lines lines = multiply_lines(run->ops, from, rows, b->k, at->tile);
+    multiply_rows(run->ops, &lines, rows, b, to, at->room);
+}
+
 static void run_unit(void *context, int index, int lane) {
     const struct run *run = context;
     const struct attention *a = run->attention;
@@ -198,18 +231,16 @@ static void run_unit(void *context, int index, int lane) {
                               .in = at.scores,
                               .out = at.scores,
                               .registers = at.registers};
-    multiply_pack(run->ops, &k, at.keys);
-    multiply_pack(run->ops, &b, at.values);
+    pack(run, &k, at.keys);
+    pack(run, &b, at.values);
     int last = MIN(first + a->part_rows, s->m);
     for (int row = first; row < last; row += a->block_rows) {
         rows.count = MIN(a->block_rows, last - row);
         rows.first = (int64_t)pair * s->m + row;
         struct matrix from = product_part(q, row, 0), to = product_part(y, row, 0);
-        struct lines lines = multiply_lines(run->ops, &from, rows.count, s->k, at.tile);
-        multiply_rows(run->ops, &lines, rows.count, &k, &scores, at.room);
+        multiply(run, &at, &from, rows.count, &k, &scores);
         chain_run_rows(a->chain, &rows);
-        lines = multiply_lines(run->ops, &scores, rows.count, v->k, at.tile);
-        multiply_rows(run->ops, &lines, rows.count, &b, &to, at.room);
+        multiply(run, &at, &scores, rows.count, &b, &to);
     }
 }
 

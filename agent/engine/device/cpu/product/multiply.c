@@ -226,3 +226,82 @@ void multiply_unpacked(const struct vector_ops *ops, const struct matrix *a, int
         }
     }
 }
+
+/* ---- in bfloat16 ----------------------------------------------------------------------------- */
+
+size_t multiply_bfloat_packed_floats(const struct vector_ops *ops, int k, int columns) {
+    size_t blocks = ((size_t)columns + (size_t)ops->block - 1) / (size_t)ops->block;
+    return blocks * vector_bfloat_block_count(vector_bfloat_steps(k)) / 2;
+}
+
+size_t multiply_bfloat_tile_floats(int rows, int k) {
+    return multiply_tile_floats(rows, k) +
+           vector_bfloat_rows_count(rows, vector_bfloat_steps(k)) / 2 + 16;
+}
+
+void multiply_bfloat_pack(const struct multiply_bfloat *with, struct factor *b, float *packed) {
+    int block = with->ops->block, wide = DIRECT_BLOCKS_MAX * block;
+    uint16_t *to = (uint16_t *)(void *)packed;
+    b->tiles = to;
+    for (int first = 0; first < b->columns; first += wide) {
+        const struct bfloat_matrix part = {.data = b->matrix.data + first * b->matrix.column,
+                                           .row = b->matrix.row,
+                                           .column = b->matrix.column,
+                                           .k = b->k,
+                                           .columns = MIN(wide, b->columns - first)};
+        with->bfloat->pack(to, &part, block);
+        to += DIRECT_BLOCKS_MAX * vector_bfloat_block_count(vector_bfloat_steps(b->k));
+    }
+}
+
+// Rounds the rows to tiles behind a copy of them, if they are copied.
+static const uint16_t *round_rows(const struct multiply_bfloat *with, const struct matrix *a,
+                                  int rows, int k, float *tile) {
+    static const ptrdiff_t runs[1] = {0};
+    bool turned = a->column != 1 || a->row < 0;
+    const struct matrix from = turned ? multiply_line_up(with->ops, a, rows, k, tile) : *a;
+    float *tiles = tile + (multiply_tile_floats(rows, k) + 15) / 16 * 16;
+    const struct bfloat_rows values = {.in = from.data,
+                                       .row = (size_t)from.row,
+                                       .runs = runs,
+                                       .count = rows,
+                                       .run_count = 1,
+                                       .run_length = k};
+    with->bfloat->gather((uint16_t *)(void *)tiles, vector_bfloat_steps(k), &values);
+    return (const uint16_t *)(const void *)tiles;
+}
+
+void multiply_bfloat_rows(const struct multiply_bfloat *with, const struct matrix *a, int rows,
+                          const struct factor *b, const struct matrix *out,
+                          const struct multiply_bfloat_memory *memory) {
+    int block = with->ops->block, wide = DIRECT_BLOCKS_MAX * block,
+        steps = vector_bfloat_steps(b->k);
+    const uint16_t *tiles = round_rows(with, a, rows, b->k, memory->tile);
+    bool in_place = out->column == 1 && out->row > 0;
+    for (int first = 0; first < b->columns; first += wide) {
+        int columns = MIN(wide, b->columns - first);
+        struct matrix part = *out;
+        part.data += first * out->column;
+        float whole[DIRECT_BLOCKS_MAX * VECTOR_LANES_MAX];
+        struct bfloat_job job = {.a = tiles,
+                                 .rows = rows,
+                                 .steps = steps,
+                                 .weights = b->tiles + (size_t)(first / block) *
+                                                           vector_bfloat_block_count(steps),
+                                 .block = block,
+                                 .columns = columns,
+                                 .bias = pair_row(b, first, wide, whole),
+                                 .low = -INFINITY,
+                                 .high = INFINITY,
+                                 .out = in_place ? part.data : memory->room,
+                                 .row = (size_t)(in_place ? out->row : block),
+                                 .out_block = (size_t)(in_place ? block : rows * block),
+                                 .add = in_place && b->adds ? part.data : NULL};
+        with->bfloat->multiply(&job);
+        if (!in_place && b->adds) {
+            add_pair(with->ops, memory->room, rows, columns, &part);
+        } else if (!in_place) {
+            write_pair(with->ops, memory->room, rows, columns, &part);
+        }
+    }
+}

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/engine/device/cpu/vector/vector.h"
+#include "agent/engine/device/cpu/vector/vector_bfloat.h"
 
 /* Element (r, c) is at data + r * row + c * column, in floats. */
 struct matrix {
@@ -14,9 +15,10 @@ struct matrix {
 struct factor {
     struct matrix matrix;
     int k, columns;
-    const float *packed; /* from multiply_pack */
-    bool adds;           /* the product is added to what `out` has */
-    const float *row;    /* is added to each row of the product; NULL: none */
+    const float *packed;   /* from multiply_pack */
+    const uint16_t *tiles; /* from multiply_bfloat_pack */
+    bool adds;             /* the product is added to what `out` has */
+    const float *row;      /* is added to each row of the product; NULL: none */
 };
 
 /* The floats of a packed matrix [k, columns]. */
@@ -55,3 +57,21 @@ void multiply_rows(const struct vector_ops *ops, const struct lines *a, int rows
  * out->column is 1. For a few rows. */
 void multiply_unpacked(const struct vector_ops *ops, const struct matrix *a, int rows,
                        const struct factor *b, const struct matrix *out);
+
+/* In bfloat16: both operands are rounded, sums are float32. */
+struct multiply_bfloat {
+    const struct vector_ops *ops;
+    const struct bfloat_ops *bfloat;
+};
+/* The floats of memory for a packed matrix, and of `tile`; of `room`: as multiply_room_floats. */
+size_t multiply_bfloat_packed_floats(const struct vector_ops *ops, int k, int columns);
+size_t multiply_bfloat_tile_floats(int rows, int k);
+void multiply_bfloat_pack(const struct multiply_bfloat *with, struct factor *b, float *packed);
+/* Where the rounded rows, and those that it writes before they are turned, are in memory. */
+struct multiply_bfloat_memory {
+    float *tile, *room;
+};
+/* As multiply_rows. */
+void multiply_bfloat_rows(const struct multiply_bfloat *with, const struct matrix *a, int rows,
+                          const struct factor *b, const struct matrix *out,
+                          const struct multiply_bfloat_memory *memory);

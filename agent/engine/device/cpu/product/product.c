@@ -11,6 +11,7 @@
 
 enum {
     BLOCK_ROWS = 84,             // a multiple of the rows that vector_ops.direct computes at once
+    BFLOAT_BLOCK_ROWS = 96,      // the same of bfloat_ops.multiply
     PACKED_FLOATS_MAX = 1 << 17, // of a part, so that it stays in the second-level cache
     K_MAX = 1 << 17, // a thread holds two blocks of columns and a tile of rows, each of length k
     TILE_FLOATS_MAX = 1 << 16,
@@ -212,7 +213,9 @@ static void divide(const struct cpu_device *cpu, struct product *p) {
     int wide = DIRECT_BLOCKS_MAX * cpu->vectors->block, wanted = units_wanted(cpu, p);
     int pairs = ceil_div(p->n, wide);
     int fit = (int)MAX(PACKED_FLOATS_MAX / ((int64_t)p->piece * wide), 1);
-    p->block_rows = MIN(BLOCK_ROWS, MAX(TILE_FLOATS_MAX / p->piece / 14 * 14, 14));
+    p->block_rows = p->bfloat
+                        ? MIN(BFLOAT_BLOCK_ROWS, MAX(TILE_FLOATS_MAX / p->piece / 32 * 32, 32))
+                        : MIN(BLOCK_ROWS, MAX(TILE_FLOATS_MAX / p->piece / 14 * 14, 14));
     int blocks = ceil_div(p->m, p->block_rows);
     int least = p->packs ? ceil_div(pairs, fit) : 1, most = MAX(MIN(wanted, pairs), least);
     int column_parts = p->packs ? best_column_parts(p, least, most, blocks, wanted) : most;
@@ -227,12 +230,18 @@ static void plan(const struct cpu_device *cpu, struct product *p, struct step *s
     bool in_place = (p->b.row == 1 || p->b.column == 1) && p->y.column == 1;
     p->packs = p->m >= ROWS_FEW || !in_place || p->sum_count > 1;
     // What is not written in place is complete when it is written.
+    p->bfloat = p->packs ? cpu->bfloat : NULL;
     p->piece = p->packs && p->y.column == 1 && p->y.row > 0 ? multiply_piece(p->k) : p->k;
     divide(cpu, p);
     int rows = MIN(p->block_rows, p->m);
     p->packed_floats =
         p->packs ? multiply_packed_floats(cpu->vectors, p->piece, MIN(p->part_columns, p->n)) : 0;
     p->tile_floats = (multiply_tile_floats(rows, p->piece) + 15) / 16 * 16;
+    if (p->bfloat) {
+        int columns = MIN(p->part_columns, p->n);
+        p->packed_floats = multiply_bfloat_packed_floats(cpu->vectors, p->piece, columns);
+        p->tile_floats = (multiply_bfloat_tile_floats(rows, p->piece) + 15) / 16 * 16;
+    }
     p->lane_floats = p->packed_floats + p->tile_floats + multiply_room_floats(cpu->vectors, rows);
     step->scratch_bytes = (size_t)threads_count(cpu->threads) * p->lane_floats * sizeof(float);
 }

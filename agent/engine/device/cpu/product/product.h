@@ -25,6 +25,7 @@ struct product {
     int sum_count;               /* products for each of them */
     int64_t batch[TENSOR_RANK_MAX];
     struct product_side a, b, y;
+    const struct bfloat_ops *bfloat; /* computes in bfloat16; NULL: in float32 */
     int row;    /* index of the step's input that is added to each row of y; -1: none */
     bool packs; /* b is packed; else it is read in place */
     /* A matrix is divided into parts, each of which is a unit of work of one thread. For each piece

@@ -29,6 +29,22 @@ struct part {
     int row, rows, column, columns;
 };
 
+static void multiply_in_bfloat(const struct run *run, const struct part *part, struct matrix a,
+                               struct factor *b, struct matrix y, int lane) {
+    const struct product *p = run->product;
+    float *packed = (float *)run->call->scratch + (size_t)lane * p->lane_floats;
+    const struct multiply_bfloat with = {run->ops, p->bfloat};
+    const struct multiply_bfloat_memory memory = {
+        .tile = packed + p->packed_floats, .room = packed + p->packed_floats + p->tile_floats};
+    multiply_bfloat_pack(&with, b, packed);
+    for (int row = part->row; row < part->row + part->rows; row += p->block_rows) {
+        int rows = MIN(p->block_rows, part->row + part->rows - row);
+        const struct matrix from = product_part(a, row, 0);
+        const struct matrix to = product_part(y, row, part->column);
+        multiply_bfloat_rows(&with, &from, rows, b, &to, &memory);
+    }
+}
+
 // The product of a piece of one pair of matrices, for a part of the result.
 static void multiply(const struct run *run, const struct part *part, struct matrix a,
                      struct factor *b, struct matrix y, int lane) {
@@ -72,7 +88,8 @@ static void run_unit(void *context, int index, int lane) {
                                     .columns = part.columns,
                                     .adds = !is_first,
                                     .row = row && is_first ? row + part.column : NULL};
-            multiply(run, &part, product_part(a, 0, k), &factor, y, lane);
+            (p->bfloat ? multiply_in_bfloat : multiply)(run, &part, product_part(a, 0, k), &factor,
+                                                        y, lane);
         }
         a.data += p->a.sum;
         b.data += p->b.sum;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "agent/engine/device/cpu/fast/conv_run.h"
+#include "agent/engine/device/cpu/vector/vector_bfloat_choice.h"
 #include "tests/seed.h"
 #include "tests/test.h"
 #include "tests/unit/agent/engine/device/cpu/fast/conv_rows.inc"
@@ -33,6 +34,8 @@ struct fixture {
     float *weights, *bias, *gamma, *beta, *add;
     double *wanted; /* row-major, with everything applied except the affine of `normed` */
     double *affine; /* [n, 2, channels_out] */
+    double *sizes;  /* as wanted: the sums of the absolute values of what is added */
+    bool is_size;   /* these are computed now */
 };
 
 static int place(int x, int size, enum border border) {
@@ -59,7 +62,12 @@ static double input_at(const struct fixture *f, const struct row *row, int n, in
         value = value * (double)f->scale[channel] + (double)f->shift[channel];
         value = value < 0 ? 0 : value;
     }
-    return value;
+    return f->is_size ? fabs(value) : value;
+}
+
+static double weight_at(const struct fixture *f, int at) {
+    double value = (double)f->weights[at];
+    return f->is_size ? fabs(value) : value;
 }
 
 // A transposed convolution: input x and element k of the kernel make output x stride + k - pad.
@@ -77,7 +85,7 @@ static double transposed_at(const struct fixture *f, const struct row *row, int 
             }
             sum += input_at(f, row, n, i, from_y / s->up_h + s->pad_top,
                             from_x / s->up_w + s->pad_left) *
-                   (double)f->weights[(i * s->channels_out + o) * s->kernel_h * s->kernel_w + k];
+                   weight_at(f, (i * s->channels_out + o) * s->kernel_h * s->kernel_w + k);
         }
     }
     return sum;
@@ -96,7 +104,7 @@ static double output_at(const struct fixture *f, const struct row *row, int n, i
             int ky = k / s->kernel_w, kx = k % s->kernel_w;
             sum += input_at(f, row, n, c, y * s->stride_h + ky * MAX(s->dilation_h, 1),
                             x * s->stride_w + kx * MAX(s->dilation_w, 1)) *
-                   (double)f->weights[(o * group + i) * s->kernel_h * s->kernel_w + k];
+                   weight_at(f, (o * group + i) * s->kernel_h * s->kernel_w + k);
         }
     }
     sum += row->add ? (double)f->add[((n * s->channels_out + o) * s->out_h + y) * s->out_w + x] : 0;
@@ -119,11 +127,16 @@ static void fixture_init(struct fixture *f, const struct row *row) {
     f->add = random_floats(n * outs * pixels);
     f->wanted = calloc(n * outs * pixels, sizeof(double));
     f->affine = calloc(n * 2 * outs, sizeof(double));
+    f->sizes = calloc(n * outs * pixels, sizeof(double));
     for (size_t i = 0; i < n * outs; i++) {
         int o = (int)(i % outs);
         double sum = 0, squares = 0, *plane = f->wanted + i * pixels;
         for (size_t k = 0; k < pixels; k++) {
-            plane[k] = output_at(f, row, (int)(i / outs), o, (int)k / s->out_w, (int)k % s->out_w);
+            int y = (int)k / s->out_w, x = (int)k % s->out_w;
+            plane[k] = output_at(f, row, (int)(i / outs), o, y, x);
+            f->is_size = true;
+            f->sizes[i * pixels + k] = fabs(output_at(f, row, (int)(i / outs), o, y, x));
+            f->is_size = false;
             sum += plane[k];
         }
         for (size_t k = 0; k < pixels; k++) {
@@ -175,6 +188,7 @@ static void check_output(const struct fixture *f, const struct conv *conv, const
     int b = conv->ops->block, pixels = s->out_h * s->out_w,
         lanes = (s->channels_out + b - 1) / b * b;
     double worst = 0, largest = 1e-3, worst_affine = 0;
+    const double most = conv->bfloat ? 1 : 2e-5, most_affine = conv->bfloat ? 0.05 : 1e-3;
     for (int i = 0; i < s->n * s->channels_out; i++) {
         int n = i / s->channels_out, o = i % s->channels_out;
         for (int k = 0; k < pixels; k++) {
@@ -182,7 +196,10 @@ static void check_output(const struct fixture *f, const struct conv *conv, const
                 out->blocked ? blocked_output(conv, out->data, n, o, k) : out->data[i * pixels + k];
             double wanted = f->wanted[i * pixels + k];
             if (isfinite(seen) && isfinite(wanted)) {
-                worst = MAX(worst, fabs((double)seen - wanted));
+                double off = fabs((double)seen - wanted);
+                /* Each factor is off by 2^-8 of its size at most. */
+                double bound = 0x1.02p-7 * (f->sizes[i * pixels + k] + 2) + 2e-5;
+                worst = MAX(worst, conv->bfloat ? off / bound : off);
                 largest = MAX(largest, fabs(wanted));
             } else if (isfinite(seen) != isfinite(wanted)) {
                 worst = INFINITY;
@@ -194,7 +211,7 @@ static void check_output(const struct fixture *f, const struct conv *conv, const
             worst_affine = MAX(worst_affine, off / (1 + fabs(wanted)));
         }
     }
-    if (worst > 2e-5 * largest || worst_affine > 1e-3) {
+    if (worst > most * (conv->bfloat ? 1 : largest) || worst_affine > most_affine) {
         printf("# %s: off by %g of %g, affine %g\n", label, worst, largest, worst_affine);
         test_failures++;
     }
@@ -226,7 +243,8 @@ static void negate(const struct conv_after *after UNUSED, const void *context,
 static const struct conv_after negation = {.run = negate};
 
 static void check_conv(const struct fixture *f, const struct row *row, enum isa isa,
-                       enum conv_algorithm algorithm, int threads) {
+                       enum conv_algorithm algorithm, const struct bfloat_ops *bfloat,
+                       int threads) {
     const struct conv_shape *s = &f->shape;
     const struct vector_ops *ops = vector_ops_get(isa);
     int b = ops->block;
@@ -234,9 +252,13 @@ static void check_conv(const struct fixture *f, const struct row *row, enum isa 
     struct conv_source source = {
         .weights = f->weights, .bias = f->bias, .transposed = s->transposed};
     struct conv_weights *weights = conv_weights_new(ops, s, algorithm, planar, &source);
+    if (bfloat) {
+        conv_weights_round(ops, bfloat, s, weights);
+    }
     struct conv conv = {.ops = ops,
                         .shape = *s,
                         .weights = weights,
+                        .bfloat = bfloat,
                         .high = INFINITY,
                         .low = row->relu ? 0 : -INFINITY,
                         .gamma = f->gamma,
@@ -268,7 +290,8 @@ static void check_conv(const struct fixture *f, const struct row *row, enum isa 
     }
     free(completion.seen);
     char label[128];
-    snprintf(label, sizeof label, "%s, %s, %s, %d threads", row->name, isa_name(isa),
+    snprintf(label, sizeof label, "%s, %s, %s, %s, %d threads", row->name, isa_name(isa),
+             bfloat ? bfloat->name : "float32",
              (const char *[]){"direct", "thin", "Winograd", "Winograd 2x2", "Winograd strided",
                               "depthwise"}[algorithm],
              threads);
@@ -322,10 +345,46 @@ static void check_isa(enum isa isa) {
         }
         for (enum conv_algorithm a = CONV_DIRECT; a <= CONV_DEPTHWISE; a++) {
             for (int threads = 1; taken && threads <= 3 && can(row, isa, a); threads++) {
-                check_conv(&fixtures[i], row, isa, a, threads);
+                check_conv(&fixtures[i], row, isa, a, NULL, threads);
             }
         }
     }
+}
+
+// The direct algorithm in bfloat16, in the layouts of an instruction set.
+static void check_bfloat(const char *name, enum isa isa) {
+    const struct bfloat_ops *bfloat = vector_bfloat_get(name);
+    if (!bfloat || !isa_runs_here(isa)) {
+        SKIP("this processor has no %s", bfloat ? isa_name(isa) : name);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(fixtures); i++) {
+        const struct row *row = i < ARRAY_LEN(ROWS) ? &ROWS[i] : &OTHER_ROWS[i - ARRAY_LEN(ROWS)];
+        uint64_t part = bfloat == &vector_bfloat_plain ? 8 : 1; // whose loops are slow
+        bool taken = can(row, isa, CONV_DIRECT) &&
+                     test_samples(i + isa, ARRAY_LEN(ROWS), part, test_seed(test_day()));
+        if (taken && !fixtures[i].wanted) {
+            fixture_init(&fixtures[i], row);
+        }
+        for (int threads = 1; taken && threads <= 3; threads += 2) {
+            check_conv(&fixtures[i], row, isa, CONV_DIRECT, bfloat, threads);
+        }
+    }
+}
+
+static void test_bfloat_plain(void) {
+    check_bfloat("plain", ISA_PLAIN);
+}
+
+static void test_bfloat_avx2(void) {
+    check_bfloat("plain", ISA_AVX2);
+}
+
+static void test_bfloat_avx512(void) {
+    check_bfloat("avx512_bf16", ISA_AVX512);
+}
+
+static void test_bfloat_amx(void) {
+    check_bfloat("amx", ISA_AVX512);
 }
 
 static void test_conv_plain(void) {
@@ -356,7 +415,7 @@ static void test_groups_are_apart(void) {
     }
     for (enum isa isa = ISA_PLAIN; isa <= ISA_AVX512; isa++) {
         if (isa_runs_here(isa)) {
-            check_conv(&f, &row, isa, CONV_DEPTHWISE, 1);
+            check_conv(&f, &row, isa, CONV_DEPTHWISE, NULL, 1);
         }
     }
 }
@@ -496,6 +555,10 @@ int main(void) {
     TEST(test_conv_plain);
     TEST(test_conv_avx2);
     TEST(test_conv_avx512);
+    TEST(test_bfloat_plain);
+    TEST(test_bfloat_avx2);
+    TEST(test_bfloat_avx512);
+    TEST(test_bfloat_amx);
     TEST(test_groups_are_apart);
     TEST(test_shapes_that_do_not_fit);
     TEST(test_units);
