@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `model bench`: times a model on generated pictures. */
 #include "agent/commands/model.h"
+#include "agent/commands/model_device.h"
 #include "agent/commands/model_inputs.h"
 #include "agent/engine/session.h"
 #include "lib/options.h"
@@ -52,14 +53,13 @@ static int measure(struct session *session, const struct tensor *inputs, int64_t
 
 int model_bench_command(int argc, char **argv, struct error *err) {
     struct option_list pairs = {0}, list = {0};
-    const char *device = "cpu";
+    struct model_device device = MODEL_DEVICE_DEFAULT;
     int64_t threads = 0, runs = 10;
     const struct option options[] = {
         {"shape", 's', OPTION_LIST, "NAME=1x3x512x512", "The shape of an input.", &pairs},
         {"threads", 't', OPTION_INTEGER, "N", "CPU threads (default: all)", &threads},
         {"runs", 'n', OPTION_INTEGER, "N", "Measured runs (default: 10).", &runs},
-        {"device", 0, OPTION_TEXT, "NAME",
-         "The device: cpu (default), reference or, where built in, cuda.", &device},
+        MODEL_DEVICE_OPTIONS(&device),
         {.name = NULL}};
     static const struct command_help help = {
         .usage = "windlass-agent model bench MODEL.onnx [--shape NAME=1x3x512x512] [--threads N]",
@@ -79,8 +79,7 @@ int model_bench_command(int argc, char **argv, struct error *err) {
                          RUNS_MAX);
     }
     AUTO(session_freep) struct session *session = NULL;
-    const struct session_options session_options = {.threads = (int)threads, .device = device};
-    if (session_open(list.values[0], &session_options, &session, err) < 0) {
+    if (model_device_open(&device, list.values[0], threads, &session, err) < 0) {
         return -1;
     }
     struct tensor *inputs;

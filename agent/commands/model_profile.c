@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `model profile`: how long each node of a network takes. */
 #include "agent/commands/model.h"
+#include "agent/commands/model_device.h"
 #include "agent/commands/model_inputs.h"
 #include "agent/engine/session.h"
 #include "lib/file.h"
@@ -175,7 +176,8 @@ static int write_trace(const struct session_profile *profile, const char *model,
 
 int model_profile_command(int argc, char **argv, struct error *err) {
     struct option_list pairs = {0}, list = {0};
-    const char *device = "cpu", *path = NULL;
+    struct model_device device = MODEL_DEVICE_DEFAULT;
+    const char *path = NULL;
     int64_t threads = 0, runs = 10;
     bool wants_all = false;
     const struct option options[] = {
@@ -185,8 +187,7 @@ int model_profile_command(int argc, char **argv, struct error *err) {
         {"all", 'a', OPTION_FLAG, NULL, "All steps in order, not only the longest.", &wants_all},
         {"threads", 't', OPTION_INTEGER, "N", "CPU threads (default: all)", &threads},
         {"runs", 'n', OPTION_INTEGER, "N", "Measured runs (default: 10).", &runs},
-        {"device", 0, OPTION_TEXT, "NAME",
-         "The device: cpu (default), reference or, where built in, cuda.", &device},
+        MODEL_DEVICE_OPTIONS(&device),
         {.name = NULL}};
     static const struct command_help help = {
         .usage = "windlass-agent model profile MODEL.onnx [--shape NAME=1x3x512x512] "
@@ -226,9 +227,9 @@ int model_profile_command(int argc, char **argv, struct error *err) {
     }
     AUTO(session_freep) struct session *session = NULL;
     AUTO(session_profile_freep) struct session_profile *profile = NULL;
-    const struct session_options session_options = {.threads = (int)threads, .device = device};
+    AUTO(text_freep) char *name = model_device_name(&device, err);
     struct tensor *inputs;
-    if (session_open(list.values[0], &session_options, &session, err) < 0 ||
+    if (!name || model_device_open(&device, list.values[0], threads, &session, err) < 0 ||
         model_inputs_make(session, &pairs, &inputs, err) < 0) {
         return -1;
     }
@@ -237,6 +238,6 @@ int model_profile_command(int argc, char **argv, struct error *err) {
     if (result < 0) {
         return -1;
     }
-    print_profile(profile, device, wants_all);
+    print_profile(profile, name, wants_all);
     return path ? write_trace(profile, list.values[0], path, err) : 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `model run`: one run of a model; inputs and outputs are TensorProto files. */
 #include "agent/commands/model.h"
+#include "agent/commands/model_device.h"
 #include "agent/commands/value_file.h"
 
 #include "agent/engine/model.h"
@@ -62,14 +63,14 @@ static int save_outputs(const struct session *session, const char *folder,
 
 int model_run_command(int argc, char **argv, struct error *err) {
     struct option_list pairs = {0}, list = {0};
-    const char *folder = ".", *device = "cpu";
+    struct model_device device = MODEL_DEVICE_DEFAULT;
+    const char *folder = ".";
     int64_t threads = 0;
     const struct option options[] = {
         {"input", 'i', OPTION_LIST, "NAME=FILE.pb", "A TensorProto file for an input.", &pairs},
         {"output-dir", 'o', OPTION_TEXT, "DIR",
          "The folder for NAME.pb of each output (default: here).", &folder},
-        {"device", 0, OPTION_TEXT, "NAME",
-         "The device: cpu (default), reference or, where built in, cuda.", &device},
+        MODEL_DEVICE_OPTIONS(&device),
         {"threads", 't', OPTION_INTEGER, "N", "CPU threads (default: all)", &threads},
         {.name = NULL}};
     static const struct command_help help = {
@@ -83,8 +84,7 @@ int model_run_command(int argc, char **argv, struct error *err) {
         return MIN(read, 0);
     }
     AUTO(session_freep) struct session *session = NULL;
-    const struct session_options session_options = {.threads = (int)threads, .device = device};
-    if (session_open(list.values[0], &session_options, &session, err) < 0) {
+    if (model_device_open(&device, list.values[0], threads, &session, err) < 0) {
         return -1;
     }
     size_t count = session_input_count(session);

@@ -91,19 +91,14 @@ static void onnx_freep(struct scorer **scorer) {
     onnx_free(*scorer);
 }
 
-/* A name of agent/engine/device.h: the worker's GPUs are assigned to slots in turn. */
+/* A name of agent/engine/device.h: the worker's GPUs are assigned to slots in turn. The coordinator
+ * tries in float32: its processor may be another. */
 static void name_device(const struct scorer_options *options, char name[static DEVICE_NAME]) {
-    static const char *const precisions[][2] = {
-        {"TF32", ":tf32"}, {"BF16", ":bfloat16"}, {"FP16", ":float16"}, {"FP32", ""}};
-    const char *precision = tree_text(options->spec, "scorer.onnx.precision", "FP32");
-    if (options->gpus == 0) {
-        snprintf(name, DEVICE_NAME, "cpu");
-    }
-    for (size_t i = 0; i < ARRAY_LEN(precisions) && options->gpus > 0; i++) {
-        if (strcmp(precisions[i][0], precision) == 0) {
-            snprintf(name, DEVICE_NAME, "cuda%d%s", options->slot % options->gpus,
-                     precisions[i][1]);
-        }
+    const char *suffix = device_suffix(tree_text(options->spec, "scorer.onnx.precision", "FP32"));
+    if (options->gpus > 0) {
+        snprintf(name, DEVICE_NAME, "cuda%d%s", options->slot % options->gpus, suffix);
+    } else {
+        snprintf(name, DEVICE_NAME, "cpu%s", options->worker ? suffix : "");
     }
 }
 
@@ -130,14 +125,16 @@ static int open_session(const struct scorer_options *options, const struct local
     }
     if (session_open(model->path, &engine, &scorer->session, err) == 0) {
         scorer->has_bytes = scorer->has_bytes && session_takes_pixels(scorer->session);
-        if (options->gpus > 0) {
+        if (strcmp(device, "cpu") != 0) {
             const char *visible = getenv("CUDA_VISIBLE_DEVICES");
             log_event(LOG_INFO, "slot %d scores on device %s%s%s", options->slot, device,
                       visible ? ", CUDA_VISIBLE_DEVICES is " : "", visible ? visible : "");
         }
         return 0;
     }
-    return error_context(err, is_device ? "spec.workers.gpus" : "spec.scorer.onnx.path");
+    return error_context(err, !is_device          ? "spec.scorer.onnx.path"
+                              : options->gpus > 0 ? "spec.workers.gpus"
+                                                  : "spec.scorer.onnx.precision");
 }
 
 static void add_names(json_t *names, const json_t *more) {

@@ -36,7 +36,7 @@ static bool has_gpu(void) {
 }
 
 bool batchscore_fit_gpus(json_t *spec, int64_t asked, size_t there, const char *job) {
-    int64_t gpus = tree_integer(spec, "workers.gpus", 0);
+    int64_t wanted = tree_integer(spec, "workers.gpus", 0), gpus = wanted;
     if (asked != KIND_UNSET) {
         gpus = asked;
     } else if (gpus > 0 && tree_get(spec, "scorer.onnx") && !has_gpu()) {
@@ -61,7 +61,7 @@ bool batchscore_fit_gpus(json_t *spec, int64_t asked, size_t there, const char *
                 MAX((long long)there / (long long)gpus, 1LL));
     }
     json_object_set_new(json_object_get(spec, "workers"), "gpus", json_integer(gpus));
-    if (gpus == 0) {
+    if (gpus == 0 && wanted > 0) {
         json_object_del(tree_get(spec, "scorer.onnx"), "precision");
     }
     return is_enough;

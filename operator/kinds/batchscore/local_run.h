@@ -13,7 +13,8 @@ int64_t batchscore_fit(json_t *spec, int64_t asked, int processors);
  * standard error, so that the same manifest runs on a laptop. A worker itself reports a GPU without
  * driver or libraries. Several workers, as set by batchscore_fit before, get GPUs of their own when
  * the machine has enough (`there`; 0: unknown): then true is returned. Otherwise all share the same
- * GPUs, with a message on standard error. Without GPUs precision is removed. */
+ * GPUs, with a message on standard error. A manifest that wanted GPUs loses its
+ * precision without them. */
 bool batchscore_fit_gpus(json_t *spec, int64_t asked, size_t there, const char *job);
 /* Refuses model servers of several workers that would have one port. */
 NODISCARD int batchscore_check_fit(const json_t *spec, struct error *err);

@@ -220,11 +220,13 @@ static int check_scorer(const json_t *spec, struct error *err) {
         return -1;
     }
     const char *precision = tree_text(spec, "scorer.onnx.precision", NULL);
-    return !precision || strcmp(precision, "FP32") == 0 || tree_integer(spec, "workers.gpus", 0) > 0
+    bool is_on_cpus =
+        !precision || strcmp(precision, "FP32") == 0 || strcmp(precision, "BF16") == 0;
+    return is_on_cpus || tree_integer(spec, "workers.gpus", 0) > 0
                ? 0
-               : job_refuse(
-                     err, "scorer.onnx.precision",
-                     "is for GPUs, CPUs compute in FP32; set workers.gpus or remove precision");
+               : job_refuse(err, "scorer.onnx.precision",
+                            "is for GPUs, CPUs compute in FP32 or BF16; set workers.gpus or take "
+                            "one of these");
 }
 
 static int check_mode(const json_t *spec, struct error *err) {

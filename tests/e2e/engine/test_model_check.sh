@@ -44,4 +44,13 @@ for name in half half-free; do
 done
 code check "$work/half.onnx" >/dev/null
 check "by what is missing" grep -q 'the training mode is not supported' "$work/log"
+export WINDLASS_CPU_BF16=plain # for any processor
+check "bench --precision BF16" [ "$(code bench "$work/zero.onnx" --runs 1 --precision BF16)" = 0 ]
+check "FP16 is not for a processor" [ "$(code bench "$work/zero.onnx" --precision FP16)" = 2 ]
+check "in one line" grep -qx 'windlass-agent model: .*device "cpu:float16": a processor computes in float32 or bfloat16' "$work/log"
+check "another word" [ "$(code test "$work" --precision BF17)" = 2 ]
+check "what is expected" grep -qxF 'windlass-agent model: --precision BF17: expected FP32, BF16, TF32 or FP16' "$work/log"
+unset WINDLASS_CPU_BF16
+check "an older processor has no BF16" [ "$(WINDLASS_CPU_ISA=avx2 code bench "$work/zero.onnx" --precision BF16)" != 0 ]
+check "in one line, with what it has" grep -qx 'windlass-agent model: .*bfloat16 needs a processor with .*, and this one has avx2' "$work/log"
 exit $((failures > 0))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A BatchScore with workers.gpus, by `windlass run`: on the emulated GPU of tests/cuda (docs/testing/engine.md, "CUDA"), whose
+# A BatchScore with precision: BF16 on processors, and with workers.gpus, by `windlass run`: on the emulated GPU of tests/cuda (docs/testing/engine.md, "CUDA"), whose
 # results equal the processor's; with little memory; and the messages where driver or GPU are missing. No GPU is used.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
@@ -28,6 +28,7 @@ onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 13)], ir_version
 P
 ffmpeg -v error -f lavfi -i testsrc2=size=40x24:rate=20:duration=2 "$work/data/in/%02d.png" </dev/null
 kind=in
+gpus=1
 manifest() { # NAME PRECISION
     cat <<YAML
 apiVersion: windlass.dev/v1alpha1
@@ -39,7 +40,7 @@ spec:
   output: {path: data/$1}
   miniBatchSize: 20
 $([ $kind = jpegs ] && printf '  errorThreshold: 2\n  retry: {maxTries: 1}')
-  workers: {max: 1, gpus: 1}
+  workers: {max: 1, gpus: $gpus}
   coordinator: {resources: {}} # no limit of memory: AddressSanitizer reserves terabytes
   volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
 YAML
@@ -79,6 +80,35 @@ succeeded() { [ $code -eq 0 ] || { sed 's/^/# /' "$work/$1.said" "$work/state-$1
 cp "$build/windlass" "$build/windlass-agent" "$work/plain"
 run "$work/plain" cpu FP32 --gpus 0
 check "--gpus 0: the processor" succeeded cpu
+gpus=0
+# On processors: with the instructions that this one has, with plain loops, and refused by an older one.
+near() { mkdir -p "$work/cpu" "$work/$1" && cp "$work"/data/cpu/*.png "$work/cpu" && cp "$work/data/$1"/*.png "$work/$1" && close_to cpu "$1" 20.5; }
+# with NAME VARIABLE: programs in $work/with-NAME, whose agent has this variable.
+with() {
+    mkdir "$work/with-$1" && cp "$build/windlass" "$work/with-$1"
+    printf '#!/bin/sh\nexport %s\nexec "%s" "$@"\n' "$2" "$work/plain/windlass-agent" >"$work/with-$1/windlass-agent"
+    chmod +x "$work/with-$1/windlass-agent"
+}
+with loops WINDLASS_CPU_BF16=plain
+with older WINDLASS_CPU_ISA=avx2
+if grep -qw avx512_bf16 /proc/cpuinfo; then
+    run "$work/plain" rounded BF16
+    check "BF16 on this processor" succeeded rounded
+    check "35 dB at least from FP32" near rounded
+else
+    echo "skip BF16 by this processor's instructions: it has none"
+fi
+run "$work/with-loops" loops BF16
+check "BF16 in plain loops" succeeded loops
+check "it says so" said loops "scores on device cpu:bfloat16"
+check "35 dB at least from FP32" near loops
+run "$work/with-older" older BF16
+check "an older processor: the job fails" [ $code -eq 1 ]
+check "it is said what it has" said older \
+    "spec.scorer.onnx.precision: bfloat16 needs a processor with AVX512_BF16 or AMX (amx_bf16), and this one has avx2"
+run "$work/plain" half FP16
+check "FP16 is refused" [ $code -eq 2 ]
+gpus=1
 if [ -e /dev/nvidiactl ] || [ -e /dev/dxg ]; then
     echo "skip what is said without a GPU: there is one"
 else
