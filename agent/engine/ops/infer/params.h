@@ -41,9 +41,10 @@ NODISCARD int param_rank(const struct fact *fact, int index, int low, int high, 
 /* An attribute of Gather and OneHot that no file has: 1: the indices are ids of a training's
  * samples; one that is negative or too large is an error. */
 #define PARAM_ARE_IDS "windlass:ids"
-/* An attribute of Conv and MatMul that no file has: 1: all numbers are integers, and sums that
- * float32 can represent must be exact. */
+/* An attribute of Conv, MatMul and Gemm that no file has: all factors are integers of at most 256.
+ * PARAM_EXACT: sums that float32 can represent must be exact; PARAM_ROUNDS: they may be rounded. */
 #define PARAM_IS_WHOLE "windlass:whole"
+enum { PARAM_EXACT = 1, PARAM_ROUNDS = 2 };
 
 /* Converts ONNX's number of an element type; ERROR_UNSUPPORTED: the engine does not have this
  * type. */

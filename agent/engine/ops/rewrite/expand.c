@@ -51,6 +51,18 @@ int rewrite_expand(const struct graph *from, struct graph *ret_graph, struct err
     return expand_by(all_rules, from, ret_graph, err);
 }
 
+static expand_rule *const whole_rules[OP_COUNT] = {
+    [OP_CAST] = expand_whole_cast,
+    [OP_CONV] = expand_whole_layer,
+    [OP_DEQUANTIZE_LINEAR] = expand_whole_dequantize,
+    [OP_GEMM] = expand_whole_layer,
+    [OP_MATMUL] = expand_whole_layer,
+};
+
+int rewrite_whole(const struct graph *from, struct graph *ret_graph, struct error *err) {
+    return expand_by(whole_rules, from, ret_graph, err);
+}
+
 int expand_by(expand_rule *const *rules, const struct graph *from, struct graph *ret_graph,
               struct error *err) {
     struct expansion expansion = {.from = from};
@@ -64,6 +76,7 @@ int expand_by(expand_rule *const *rules, const struct graph *from, struct graph 
         if (rule && rule(&expansion, node, &is_done, err) < 0) {
             builder_release(&expansion.builder);
             expand_facts_release(&expansion);
+            expand_wholes_release(&expansion);
             return error_context(err, "%s node \"%.64s\"", node->op->name, node->name);
         }
         if (!is_done) {
@@ -71,6 +84,7 @@ int expand_by(expand_rule *const *rules, const struct graph *from, struct graph 
         }
     }
     expand_facts_release(&expansion);
+    expand_wholes_release(&expansion);
     builder_take(&expansion.builder, ret_graph);
     return 0;
 }

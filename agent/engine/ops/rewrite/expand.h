@@ -17,6 +17,8 @@ struct expansion {
     struct value_facts *facts; /* expand_facts.c: of the first values; owned */
     size_t fact_count, fact_room, facts_of_nodes;
     int64_t constant_elements, weight_elements; /* expand_quantized.c */
+    int *wholes;                                /* expand_whole.c: by value; -1: none; owned */
+    size_t whole_count;
 };
 
 /* *ret_done stays false if the rule does not change the node. */
@@ -109,6 +111,14 @@ int expand_integer_product(struct expansion *expansion, int a, int a_zero, int b
  * elements are 0, the step is 1 instead of 0, as in ONNX Runtime. Returns the integers, the scale
  * and the zero point. */
 void expand_dynamic_parts(struct expansion *expansion, int x, int ret_parts[3]);
+
+/* Whether there is room for one more copy of weights: nodes that share them have one each, and a
+ * small file could use much memory. */
+bool expand_has_room(struct expansion *expansion, const struct tensor *weights);
+
+/* expand_whole.c */
+expand_rule expand_whole_cast, expand_whole_dequantize, expand_whole_layer;
+void expand_wholes_release(struct expansion *expansion);
 
 /* expand_qlinear.c. INVALID: an input is missing. */
 expand_rule expand_ms_quantize, expand_qlinear_unary, expand_qlinear_binary, expand_qlinear_where,

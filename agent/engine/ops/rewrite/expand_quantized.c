@@ -41,9 +41,7 @@ static int weights_from_zero(struct expansion *expansion, const struct tensor *f
     return index;
 }
 
-/* Whether there is room for one more copy of weights: nodes that share them have one each, and a
- * small file could use much memory. */
-static bool has_room(struct expansion *expansion, const struct tensor *weights) {
+bool expand_has_room(struct expansion *expansion, const struct tensor *weights) {
     enum { COPIES_MAX = 4, ELEMENTS_LEAST = 1 << 20 };
     const struct graph *from = expansion->from;
     for (size_t i = 0; i < from->value_count && !expansion->weight_elements; i++) {
@@ -74,7 +72,7 @@ static bool is_one_zero(const struct expansion *expansion, int zero) {
 static int from_zero(struct expansion *expansion, int x, int zero, int64_t axis) {
     const struct tensor *weights = expand_constant(expansion, x);
     if (weights && weights->shape.rank > 0 && is_one_zero(expansion, zero) &&
-        has_room(expansion, weights)) {
+        expand_has_room(expansion, weights)) {
         const struct tensor copy = *weights;
         return weights_from_zero(expansion, &copy, expand_constant(expansion, zero), 0,
                                  copy.shape.dims[0]);
@@ -84,7 +82,8 @@ static int from_zero(struct expansion *expansion, int x, int zero, int64_t axis)
 
 static int whole_product(struct expansion *expansion, int a, int b) {
     const struct attribute whole[] = {
-        {.name = PARAM_IS_WHOLE, .kind = ATTRIBUTE_INTEGER, .integer = 1}, {.name = NULL}};
+        {.name = PARAM_IS_WHOLE, .kind = ATTRIBUTE_INTEGER, .integer = PARAM_EXACT},
+        {.name = NULL}};
     return expand_value(expansion, OP_MATMUL, INPUTS(a, b), 1, whole);
 }
 
@@ -150,7 +149,7 @@ static int product_of_pieces(struct expansion *expansion, int a, const struct te
 static int exact_product(struct expansion *expansion, int a, int a_zero, int b, int b_zero) {
     const struct tensor *weights = expand_constant(expansion, b);
     if (!weights || weights->shape.rank != 2 || !is_one_zero(expansion, b_zero) ||
-        !has_room(expansion, weights)) {
+        !expand_has_room(expansion, weights)) {
         return expand_binary(expansion, OP_MATMUL,
                              from_zero_as(expansion, a, a_zero, -2, TENSOR_INT32),
                              from_zero_as(expansion, b, b_zero, -1, TENSOR_INT32));
@@ -191,8 +190,8 @@ static int integer_conv(struct expansion *expansion, const struct node *node, co
     for (size_t i = 0; i < count; i++) {
         attributes[i] = node->attributes[i];
     }
-    attributes[count] =
-        (struct attribute){.name = PARAM_IS_WHOLE, .kind = ATTRIBUTE_INTEGER, .integer = 1};
+    attributes[count] = (struct attribute){
+        .name = PARAM_IS_WHOLE, .kind = ATTRIBUTE_INTEGER, .integer = PARAM_EXACT};
     return expand_value(expansion, OP_CONV, inputs, 1, attributes);
 }
 

@@ -1,6 +1,7 @@
-/* rewrite.h: prepares a graph for running by three passes over its nodes:
+/* rewrite.h: prepares a graph for running by passes over its nodes:
  *   expand   replaces operators of older opsets, and composed ones, by operators of the present
  *            standard, so that devices, folding and fusion need not support them (expand.c);
+ *   whole    keeps values of 8 bits between quantized layers in float32 (expand_whole.c);
  *   widen    replaces float16 and bfloat16, in which kernels cannot compute, by float32 around the
  *            nodes that compute (widen.c);
  *   lift     replaces signals by images of height 1 around convolutions and pools of one dimension,
@@ -17,6 +18,7 @@ NODISCARD int rewrite_graph(const struct graph *from, struct graph *ret_graph, s
 
 /* The single passes, in this order. */
 NODISCARD int rewrite_expand(const struct graph *from, struct graph *ret_graph, struct error *err);
+NODISCARD int rewrite_whole(const struct graph *from, struct graph *ret_graph, struct error *err);
 /* Between nodes that compute, values stay float32. This is more accurate than rounding after every
  * node, and values beyond the range of float16 (from 65520 on) do not become infinite. A Cast to 16
  * bits in the model still rounds. Weights are converted once, here. */

@@ -103,7 +103,7 @@ bool fuse_conv_shape(const struct vector_ops *ops, const struct schedule *schedu
         .channels_out = (int)(transposed ? w->dims[1] * window.groups : w->dims[0]),
         .depthwise = depthwise,
         .groups = depthwise ? 1 : (int)window.groups,
-        .is_whole = node_integer(node, PARAM_IS_WHOLE, 0),
+        .is_whole = node_integer(node, PARAM_IS_WHOLE, 0) == PARAM_EXACT,
         .in_h = (int)window.in[1],
         .in_w = (int)window.in[2],
         .kernel_h = (int)window.kernel[1],
