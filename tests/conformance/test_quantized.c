@@ -186,6 +186,21 @@ static void convolutions(struct network *net) {
     network_output(net, rounded(net, y, 0.125, 120));
 }
 
+// As in ResNet: the quantized value before is added, and only its 8 bits are read by a layer.
+static void residual(struct network *net) {
+    int x = network_input(net, (struct shape){4, {1, 16, 12, 13}});
+    int w = weights(net, (struct shape){4, {32, 16, 3, 3}}, 0, false);
+    int a = network_node(net, "Conv", (int[]){rounded(net, x, 1.0 / 128, 128), w, -2}, NULL);
+    a = rounded(net, a, 0.02, 120);
+    w = weights(net, (struct shape){4, {32, 32, 1, 1}}, 0, true);
+    int y = rounded(net, network_node(net, "Conv", (int[]){a, w, -2}, NULL), 0.03, 128);
+    y = network_node(net, "Add", (int[]){y, a, -2}, NULL);
+    y = rounded(net, network_node(net, "Relu", (int[]){y, -2}, NULL), 0.03, 0);
+    w = weights(net, (struct shape){4, {16, 32, 1, 1}}, 0, true);
+    y = network_node(net, "Conv", (int[]){y, w, -2}, NULL);
+    network_output(net, rounded(net, y, 0.125, 120));
+}
+
 static void products(struct network *net) {
     int x = network_input(net, (struct shape){2, {21, 37}});
     int y = network_node(net, "MatMul",
@@ -243,8 +258,38 @@ static void check_layers(void (*build_layers)(struct network *net), const char *
     arena_release(&net.graph.arena);
 }
 
+// Nothing is between two convolutions: chains are computed on what they write.
+static void test_chains_belong_to_the_layers(void) {
+    struct network net;
+    struct error err = {0};
+    struct graph rewritten;
+    struct device *device = NULL;
+    struct execution_plan *plan = NULL;
+    struct tensor input = {0};
+    int convolutions_seen = 0, chains = 0;
+    network_init(&net, 13);
+    residual(&net);
+    CHECK_OK(rewrite_graph(&net.graph, &rewritten, &err), &err);
+    CHECK_OK(device_open("cpu", 1, &device, &err), &err);
+    CHECK_OK(tensor_init(&input, TENSOR_FLOAT32, &net.values[net.inputs[0]].shape, &err), &err);
+    CHECK_OK(execution_plan_new(device, &rewritten, &input, &plan, &err), &err);
+    for (size_t i = 0; i < plan->schedule->step_count; i++) {
+        const struct step *step = &plan->schedule->steps[i];
+        convolutions_seen += step->node && strcmp(step->kernel->name, "fast Conv") == 0;
+        chains += step->node && strcmp(step->kernel->name, "fast chain") == 0;
+    }
+    CHECK_INT(3, convolutions_seen);
+    CHECK_INT(2, chains); // of the input and the output
+    execution_plan_free(plan);
+    tensor_release(&input);
+    device_close(device);
+    graph_release(&rewritten);
+    arena_release(&net.graph.arena);
+}
+
 static void test_layers(void) {
     check_layers(convolutions, "Conv", 2);
+    check_layers(residual, "Conv", 3);
     check_layers(products, "MatMul", 1);
     check_layers(products, "Gemm", 1);
 }
@@ -255,5 +300,6 @@ int main(void) {
     TEST(test_avx512);
     TEST(test_whole_numbers_are_exact);
     TEST(test_layers);
+    TEST(test_chains_belong_to_the_layers);
     return TEST_END();
 }

@@ -66,14 +66,17 @@ static bool is_small(const struct grouping *grouping, int slot, int beside) {
 }
 
 // Whether an input of the producer of `slot` is in memory for this or a later step in any case, or
-// is small.
+// is small; or another kernel reads it, and it takes no more memory than `slot`, which need not be
+// written then.
 static bool is_kept(const struct grouping *grouping, int slot, int input, size_t step) {
     const struct schedule_slot *from = &grouping->schedule->slots[input];
     int root = from->place == PLACE_VIEW ? from->view_of : input;
     const struct group_slot *known = &grouping->slots[root];
     enum slot_place place = grouping->schedule->slots[root].place;
     return place == PLACE_CONSTANT || place == PLACE_INPUT ||
-           (!known->maker && (known->last_reader >= step || is_small(grouping, input, slot)));
+           (!known->maker &&
+            (known->last_reader >= step || is_small(grouping, input, slot) ||
+             (known->has_others && count_of(grouping, input) <= count_of(grouping, slot))));
 }
 
 // Makes the slot a result of the group's chain, for the step with this index. False: it is to be

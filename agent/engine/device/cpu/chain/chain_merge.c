@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Merges instructions that have a loop together. */
+/* Drops instructions that nothing reads, and merges those that have a loop together. */
 #include <string.h>
 
 #include "agent/engine/device/cpu/chain/chain_state.h"
@@ -23,6 +23,27 @@ static void drop(struct chain *chain, int at) {
     memmove(&chain->instructions[at], &chain->instructions[at + 1],
             (size_t)(chain->instruction_count - at - 1) * sizeof *chain->instructions);
     chain->instruction_count--;
+}
+
+static bool is_read_behind(const struct chain *chain, int value, int from) {
+    bool is_read = false;
+    for (int i = from; i < chain->instruction_count && !is_read; i++) {
+        const struct chain_instruction *instruction = &chain->instructions[i];
+        for (int k = 0; k < 3; k++) {
+            is_read |= instruction->in[k] == value;
+        }
+    }
+    return is_read;
+}
+
+// Drops what nothing reads, because later chains compute it again.
+static void drop_unread(struct chain *chain) {
+    for (int i = chain->instruction_count; i-- > 0;) {
+        int value = chain->instructions[i].out;
+        if (value >= 0 && chain->values[value].output < 0 && !is_read_behind(chain, value, i + 1)) {
+            drop(chain, i);
+        }
+    }
 }
 
 // x times a gate that is computed from x alone: its sigmoid, or that of straight lines. Returns the
@@ -54,6 +75,7 @@ static int merge_gate(struct chain *chain, int at, int x, int gate) {
 }
 
 void chain_merge(struct chain *chain) {
+    drop_unread(chain);
     for (int i = 0; i < chain->instruction_count; i++) {
         const struct chain_instruction product = chain->instructions[i];
         for (int k = 0; k < 2 && product.op == CHAIN_MUL; k++) {
