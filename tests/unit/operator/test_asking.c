@@ -271,6 +271,8 @@ static void make_definition_anew(int second) {
     } else if (second == 170) {
         is_undefined = false;
         asking_put("batchscores", batch, NULL, job_count);
+    } else if (second == 172) {
+        collect_garbage();
     } else if (second == 300) {
         CHECK_INT(json_object_size(api_double_all(api, "pods")), 3 * job_count);
     }
@@ -544,7 +546,7 @@ static void check_why(const char *plural, const char *lacking) {
 }
 
 /* What deleted trials had begun to make. */
-static void collect_garbage(void) {
+static void collect_services(void) {
     const char *name;
     json_t *service;
     void *next;
@@ -579,7 +581,7 @@ static void test_nothing_stays_that_no_one_finds(void) {
         CHECK_INT(json_object_size(api_double_all(api, rows[i].plural)), 0);
         check_why(rows[i].of_job, rows[i].lacking);
         if (rows[i].manifest == sweep) {
-            collect_garbage();
+            collect_services();
         }
         is_mended = true;
         asking_run(3 * 60000);
