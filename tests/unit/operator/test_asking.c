@@ -271,9 +271,9 @@ static void make_definition_anew(int second) {
     } else if (second == 170) {
         is_undefined = false;
         asking_put("batchscores", batch, NULL, job_count);
-    } else if (second == 172) {
+    } else if (second > 170 && second < 400 && second % 10 == 0) {
         collect_garbage();
-    } else if (second == 300) {
+    } else if (second == 400) {
         CHECK_INT(json_object_size(api_double_all(api, "pods")), 3 * job_count);
     }
 }
