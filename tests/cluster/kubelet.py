@@ -9,7 +9,7 @@ killed once; stuck-*: the image cannot be pulled; wait-*: the coordinator runs o
 exists no deleted pod ends. All others succeed.
 A trial of a Sweep reports its parameter X, if it has one, as the objective, in its termination message.
 Of a DistTrain the first pod (the hub) ends RUN_SECONDS after all are running; fail-*: it gives up; crash-*: it is killed
-once; oom-*: each other member's first attempt runs out of memory; evict-*: member 1 is evicted once; queued-*: none gets
+once; oom-*: each other member's first attempt runs out of memory; evict-*: member 1 is evicted once; queued-*: only those with the annotation let-go get
 a node; half-*: member 2 gets none as long as FOLDER/full exists.
 A pod that waits for a run of a series (role watch) sees the mark in FOLDER/sight-JOB, once it has changed.
 Each pod's log has ten numbered lines a second while it runs; a follower is cut off once, after 5 lines.
@@ -263,8 +263,10 @@ def step(pod, jobs_with_workers, ended_jobs):
     elif "deletionTimestamp" in meta:
         ended_at.setdefault(meta["name"], time.time())
         ask("DELETE", path_of(pod), {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}})
-    elif not pod["spec"].get("nodeName") and job.startswith("queued-"):
-        pass
+    elif not pod["spec"].get("nodeName") and job.startswith("queued-") and "let-go" not in meta.get("annotations", {}):
+        if not pod["status"].get("conditions"):  # as an API server that knows gates
+            gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}
+            ask("PATCH", path_of(pod) + "/status", {"status": {"conditions": [gated]}}, "application/merge-patch+json")
     elif not pod["spec"].get("nodeName") and job.startswith("half-") and labels["windlass.dev/index"] == "2" and os.path.exists(folder + "/full"):
         if not pod["status"].get("conditions"):
             unschedulable = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available."}

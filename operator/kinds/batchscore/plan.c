@@ -18,6 +18,7 @@ static const char *const warnings[] = {"ImagePullFailed",
                                        "Unreachable",
                                        "CRDOutdated",
                                        "WaitingForOldPod",
+                                       "QueueUnavailable",
                                        "ObjectRefused",
                                        "ScheduleInvalid",
                                        NULL};

@@ -201,10 +201,13 @@ static bool plan_coordinator(struct batchscore_plan *plan) {
         conditions_set(&plan->job.conditions, CONDITIONS_UNDER_WAY, "Pending",
                        "the coordinator is made");
         make_coordinator(plan, 1);
-        return true;
+        return !plan->spec.queue;
     }
     switch (newest->stage) {
     case POD_PHASE_WAITING:
+        if (batchscore_report_queued(plan, newest)) {
+            return false; /* workers without it would hold the room that it waits for */
+        }
         job_plan_report_waiting(&plan->job, newest, 0, 0);
         return true;
     case POD_PHASE_RUNNING:
@@ -225,7 +228,7 @@ static bool plan_coordinator(struct batchscore_plan *plan) {
     case POD_PHASE_DEAD:
     default:
         replace_coordinator(plan);
-        return json_array_size(plan->job.result.create) > 0;
+        return json_array_size(plan->job.result.create) > 0 && !plan->spec.queue;
     }
 }
 
@@ -424,6 +427,9 @@ static void report_workers(struct batchscore_plan *plan, int wanted) {
     if (strcmp(plan->job.conditions.reason, "Running") != 0) {
         return;
     }
+    if (waiting && batchscore_report_queued(plan, waiting)) {
+        return;
+    }
     if (waiting && (waiting->is_unscheduled || killed_count < OUT_OF_MEMORY_MIN)) {
         job_plan_report_waiting(&plan->job, waiting, 0, wanted);
     } else if (killed_count >= OUT_OF_MEMORY_MIN) {
@@ -463,6 +469,7 @@ static void retire(struct batchscore_plan *plan, const struct slot *slots) {
 }
 
 void batchscore_make_pods(struct batchscore_plan *plan) {
+    batchscore_renew_queued(plan);
     bool there = plan_coordinator(plan);
     if (plan->job.conditions.state != CONDITIONS_UNDER_WAY) {
         return;

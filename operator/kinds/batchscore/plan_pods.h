@@ -35,6 +35,15 @@ void batchscore_report_coordinator(const struct batchscore_plan *plan, json_t *p
 /* After all of them: says in the message of a running job how many there are. */
 void batchscore_report_retired(struct batchscore_plan *plan);
 
+/* ---- spec.queue (plan_queue.c) ---- */
+
+/* Kueue holds the pod back. */
+bool batchscore_is_queued(const struct batchscore_plan *plan, const struct pod_phase *phase);
+/* The same, and the job's condition says so; of a pod that Kueue has not seen, that. */
+bool batchscore_report_queued(struct batchscore_plan *plan, const struct pod_phase *phase);
+/* Deletes pods that have waited for long without Kueue's having seen them; others follow. */
+void batchscore_renew_queued(struct batchscore_plan *plan);
+
 /* The verdict of the coordinator, if it has ended with one. */
 void batchscore_verdict(struct batchscore_plan *plan);
 /* Decides which pods to keep, create and delete. */

@@ -56,6 +56,9 @@ static json_t *finish(const struct batchscore_spec *spec, const struct batchscor
                       json_t *pod_new) {
     json_t *pod_spec = json_object_get(pod_new, "spec");
     pod_set_if(pod_spec, "nodeSelector", json_deep_copy(role->node_selector));
+    if (spec->queue) {
+        owned_queue_pod(pod_new, spec->queue);
+    }
     template_apply(pod_new, spec->job.template);
     template_apply(pod_new, role->template);
     return pod_new;

@@ -83,6 +83,7 @@ int batchscore_spec_read(const json_t *object, const struct job_options *options
         .job = job,
         .output_path = tree_text(json, "output.path", ""),
         .command = tree_get(json, "scorer.command"),
+        .queue = tree_text(json, "queue", NULL),
         .work = batchscore_work(json),
         .workers_min = job_bounded(json, "workers.min", 0, SPEC_WORKERS_MAX),
         .workers_max = MAX(job_bounded(json, "workers.max", 0, SPEC_WORKERS_MAX), 1),

@@ -23,6 +23,7 @@ struct batchscore_spec {
     struct job_spec job;
     const char *output_path;
     const json_t *command; /* scorer.command; NULL: the scorer is onnx */
+    const char *queue;     /* of Kueue; NULL: none */
     int workers_min, workers_max, gpus;
     bool spot;
     struct batchscore_role workers, coordinator;

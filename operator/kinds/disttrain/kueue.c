@@ -7,21 +7,17 @@
 
 enum { UID_SHOWN = 8 };
 
-#define KUEUE_QUEUE "kueue.x-k8s.io/queue-name"
 #define KUEUE_COUNT "kueue.x-k8s.io/pod-group-total-count"
 #define KUEUE_RETRIABLE "kueue.x-k8s.io/retriable-in-group"
-#define KUEUE_GATE "kueue.x-k8s.io/admission"
 
 void kueue_mark(const struct disttrain_spec *spec, const char *group, json_t *pod) {
     json_t *metadata = json_object_get(pod, "metadata");
     json_t *labels = tree_ensure_object(metadata, "labels"),
            *annotations = tree_ensure_object(metadata, "annotations");
-    json_object_set_new(labels, KUEUE_QUEUE, json_string(spec->queue));
     json_object_set_new(labels, LABEL_KUEUE_GROUP, json_string(group));
     json_object_set_new(annotations, KUEUE_COUNT, json_sprintf("%d", spec->workers));
     json_object_set_new(annotations, KUEUE_RETRIABLE, json_string("false"));
-    json_object_set_new(json_object_get(pod, "spec"), "schedulingGates",
-                        json_pack("[{s:s}]", "name", KUEUE_GATE));
+    owned_queue_pod(pod, spec->queue);
 }
 
 /* Its groups' names begin so. They contain the job's uid, because pods of an earlier job of this

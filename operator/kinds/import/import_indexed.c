@@ -105,11 +105,9 @@ static void place_fields(struct import *import, int64_t workers) {
     move(import->notes, "environment", import->notes, "scorer.command.environment");
     json_object_set_new(spec, "scorer", json_pack("{s:o}", "command", command));
     json_object_set_new(spec, "workers", pods);
-    static const char *const only_there[] = {"sharedMemory", "gang", "queue"};
-    for (size_t i = 0; i < ARRAY_LEN(only_there); i++) {
-        if (json_object_del(spec, only_there[i]) == 0) {
-            import_leave_out(import, "%s: a BatchScore has no such field", only_there[i]);
-        }
+    json_object_del(spec, "gang"); /* of a queue: its workers go one by one */
+    if (json_object_del(spec, "sharedMemory") == 0) {
+        import_leave_out(import, "sharedMemory: a BatchScore has no such field");
     }
     json_object_del(spec, "restart"); /* of backoffLimit, which retry has */
 }

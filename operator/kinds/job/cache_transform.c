@@ -117,11 +117,12 @@ static json_t *keep_init_trouble(const json_t *pod) {
     return init ? json_pack("[o]", cache_transform_pick(init, fields)) : json_array();
 }
 
-/* Fields that are needed only of a pod that waits in a group of Kueue. */
+/* Fields that are needed only of a pod that waits in a queue of Kueue, alone or in a group. */
 static void keep_turn(json_t *kept, const json_t *pod) {
-    static const char *const labels[] = {LABEL_KUEUE_GROUP, LABEL_KUEUE_MANAGED};
-    static const char *const spec[] = {"nodeName", "schedulingGates"};
-    if (!owned_label(pod, LABEL_KUEUE_GROUP)) {
+    static const char *const labels[] = {LABEL_KUEUE_GROUP, LABEL_KUEUE_QUEUE, LABEL_KUEUE_MANAGED};
+    json_t *gates = tree_get(pod, "spec.schedulingGates"), *node = tree_get(pod, "spec.nodeName");
+    bool is_grouped = owned_label(pod, LABEL_KUEUE_GROUP);
+    if (!is_grouped && !owned_label(pod, LABEL_KUEUE_QUEUE)) {
         return;
     }
     json_t *metadata = tree_ensure_object(kept, "metadata");
@@ -129,10 +130,10 @@ static void keep_turn(json_t *kept, const json_t *pod) {
         json_object_set(tree_ensure_object(metadata, "labels"), labels[i],
                         json_object_get(tree_get(pod, "metadata.labels"), labels[i]));
     }
-    json_object_set(metadata, "finalizers", tree_get(pod, "metadata.finalizers"));
-    for (size_t i = 0; i < ARRAY_LEN(spec); i++) {
-        json_object_set(tree_ensure_object(kept, "spec"), spec[i],
-                        json_object_get(json_object_get(pod, "spec"), spec[i]));
+    json_object_set(tree_ensure_object(kept, "spec"), "schedulingGates", gates);
+    if (is_grouped) {
+        json_object_set(json_object_get(kept, "spec"), "nodeName", node);
+        json_object_set(metadata, "finalizers", tree_get(pod, "metadata.finalizers"));
     }
 }
 

@@ -17,6 +17,13 @@ const char *owned_label(const json_t *object, const char *name) {
     return json_string_value(json_object_get(tree_get(object, "metadata.labels"), name));
 }
 
+void owned_queue_pod(json_t *pod, const char *queue) {
+    json_t *labels = tree_ensure_object(json_object_get(pod, "metadata"), "labels");
+    json_object_set_new(labels, LABEL_KUEUE_QUEUE, json_string(queue));
+    json_object_set_new(json_object_get(pod, "spec"), "schedulingGates",
+                        json_pack("[{s:s}]", "name", KUEUE_GATE));
+}
+
 const char *owned_read_token(const json_t *service) {
     enum { DIGITS_MAX = 128 };
     const char *token = owned_annotation(service, ANNOTATION_READ_TOKEN);

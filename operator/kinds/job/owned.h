@@ -9,11 +9,13 @@
 /* On pods: the number of the attempt at this place, from 1. */
 #define LABEL_ATTEMPT "windlass.dev/attempt"
 #define LABEL_INDEX "windlass.dev/index" /* of a worker, from 0 */
-/* Of Kueue, on pods that are queued as one group (kinds/disttrain/kueue.h): the name of the
- * group, and the mark that Kueue has seen the pod. A finalizer with the second name keeps the pod.
- */
+/* Of Kueue: on pods that go through a queue, its name; on those that are queued as one group
+ * (kinds/disttrain/kueue.h), the group's; and the mark that Kueue has seen the pod. A finalizer with
+ * the name of the mark keeps the pod. */
+#define LABEL_KUEUE_QUEUE "kueue.x-k8s.io/queue-name"
 #define LABEL_KUEUE_GROUP "kueue.x-k8s.io/pod-group-name"
 #define LABEL_KUEUE_MANAGED "kueue.x-k8s.io/managed"
+#define KUEUE_GATE "kueue.x-k8s.io/admission" /* of its scheduling gate */
 /* An annotation of pods, too: how many earlier pods in its place died by their own failure. With it
  * the count does not restart when the old pods are deleted (by the cluster's garbage collection of
  * ended pods, for example). */
@@ -125,6 +127,9 @@ json_t *owned_by_service(const json_t *service);
  * split into steps. Borrowed. */
 const char *owned_annotation(const json_t *object, const char *name);
 const char *owned_label(const json_t *object, const char *name);
+/* Sends a new pod through a queue of Kueue's. It has the gate from creation, so that none starts
+ * before Kueue's webhook is installed. */
+void owned_queue_pod(json_t *pod, const char *queue);
 
 /* A job that a resource of the kind `maker` (NULL: none) has made, without the label or the
  * annotation found_by (NULL: only the label) by which that would find it, and that has not begun.

@@ -140,6 +140,7 @@ check "startDeadlineSeconds: nothing of that was a restart" [ "$(k get dt half-g
 
 ##### Kueue ######################################################################################
 apply queued-one "${of_kueue[@]}"
+job queued-score | sed 's/^  miniBatchSize/  queue: research\n&/' | k apply -f - >/dev/null
 check "Kueue: all pods" within 60 has_pods queued-one 3
 uid=$(k get dt queued-one -o jsonpath='{.metadata.uid}')
 turn=queued-one-${uid:0:8}-1
@@ -175,6 +176,28 @@ check "Kueue: which lets go of the pods" within 60 let_go
 suspend queued-one false
 check "Kueue: the next ones are there" within 60 has_pods queued-one 3
 check "Kueue: and are another group" each queued-one ".metadata.labels[\"kueue.x-k8s.io/pod-group-name\"] == \"${turn%-1}-2\""
+
+# A BatchScore goes through its queue pod by pod, the coordinator first.
+score() { kind=bs condition queued-score "$@"; }
+score_is() { [ "$(score reason)" = "$1" ]; }
+let_go_of() { # POD: as Kueue's webhook and its scheduler
+    k patch pod "$1" --type merge -p '{"metadata": {"labels": {"kueue.x-k8s.io/managed": "true"}}}' >/dev/null
+    [ "${2:-}" = held ] || k annotate pod "$1" let-go=true >/dev/null
+}
+of_queue() { k get pods -l "windlass.dev/job=queued-score,kueue.x-k8s.io/queue-name=research" -o name | sort | xargs; }
+of_queue_are() { [ "$(of_queue)" = "$1" ]; }
+check "Kueue: of a BatchScore the coordinator alone is made" of_queue_are pod/queued-score-coordinator-1
+check "Kueue: where it takes no notice the BatchScore says so" within 60 score_is QueueUnavailable
+check "Kueue: and stalls" [ "$(score status Stalled)" = True ]
+let_go_of queued-score-coordinator-1 held
+check "Kueue: once it does the BatchScore waits for its queue" within 60 score_is WaitingForQueue
+check "Kueue: and no longer stalls" [ "$(score status Stalled)" = False ]
+check "Kueue: no worker waits beside the coordinator" of_queue_are pod/queued-score-coordinator-1
+let_go_of queued-score-coordinator-1
+check "Kueue: then come its workers" within 60 of_queue_are "pod/queued-score-coordinator-1 pod/queued-score-worker-0 pod/queued-score-worker-1"
+let_go_of queued-score-worker-1
+check "Kueue: with one of two workers let go it comes to its end" within 60 score_is Completed
+check "Kueue: and takes the other out of the queue" within 60 of_queue_are "pod/queued-score-coordinator-1"
 
 ##### killed at random moments ###################################################################
 # As in test_controller.sh, with objects of schedulers.
@@ -215,7 +238,7 @@ none_lives() { [ -z "$(living)" ]; }
 check "kills: nothing runs of them" within $((30 + jobs)) none_lives || living
 
 ##### the end ####################################################################################
-k delete dt --all --wait=false >/dev/null
+k delete dt,bs --all --wait=false >/dev/null
 nothing() { [ -z "$(k get podgroups.scheduling.x-k8s.io,podgroups.scheduling.volcano.sh,pods,services -l windlass.dev/job -o name)" ]; }
 check "gang: when all are deleted nothing is left" within 60 nothing || k get podgroups.scheduling.x-k8s.io,podgroups.scheduling.volcano.sh,pods,services -l windlass.dev/job
 # Nothing of a suspended gang remembers a member's attempts: these names are used again.

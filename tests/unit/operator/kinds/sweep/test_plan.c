@@ -7,6 +7,7 @@
 
 #include "operator/kinds/disttrain/cache_transform.h"
 #include "operator/kinds/kinds.h"
+#include "operator/kinds/sweep/trial.h"
 #include "operator/object.h"
 #include "tests/plan_rows.h"
 #include "tests/test.h"
@@ -131,8 +132,28 @@ static void test_reasons_are_in_the_definition(void) {
     globfree(&found);
 }
 
+/* A trial goes through the queue of the template, as the gang that it is. */
+static void test_trials_pass_the_queue_on(void) {
+    struct error err = {0};
+    struct sweep_spec spec;
+    static const double middle[SPACE_PARAMETERS_MAX] = {0.5};
+    AUTO(tree_freep) json_t *base = plan_rows_base(&goldens);
+    const json_t *sweep = json_object_get(base, "object");
+    json_t *template = tree_get(sweep, "spec.trial");
+    json_object_set_new(template, "gang", json_string("Kueue"));
+    json_object_set_new(template, "queue", json_string("research"));
+    CHECK_OK(trial_check(sweep, train, &err), &err);
+    CHECK_OK(sweep_spec_read(sweep, &spec, &err), &err);
+    AUTO(tree_freep) json_t *trial = trial_make(&spec, train, 0, middle, -1);
+    CHECK_STR(tree_text(trial, "spec.gang", ""), "Kueue");
+    CHECK_STR(tree_text(trial, "spec.queue", ""), "research");
+    json_object_del(template, "queue");
+    CHECK_INT(trial_check(sweep, train, &err), -1);
+}
+
 int main(void) {
     TEST(test_the_definition_is_there);
+    TEST(test_trials_pass_the_queue_on);
     TEST(test_reasons_are_in_the_definition);
     int failures = plan_rows_check(&goldens, 50);
     schema_free(train);
