@@ -7,16 +7,17 @@
 #include <string.h>
 
 enum {
-    UNSEEN_MS = 5000,  /* Kueue marks pods as they are made */
-    ANEW_MS = 300000,  /* pods without its mark are made again: it may be installed now */
+    UNSEEN_MS = 5000, /* Kueue marks pods as they are made */
+    ANEW_MS = 300000, /* pods without its mark are made again: it may be installed now */
 };
 
 bool batchscore_is_queued(const struct batchscore_plan *plan, const struct pod_phase *phase) {
     if (!plan->spec.queue || phase->stage != POD_PHASE_WAITING) {
         return false;
     }
-    return tree_find(tree_get(phase->pod, "spec.schedulingGates"), "name", KUEUE_GATE) ||
-           strcmp(phase->reason, "SchedulingGated") == 0;
+    bool is_new = !owned_label(phase->pod, LABEL_KUEUE_MANAGED) && phase->placed_ms == 0;
+    return is_new || strcmp(phase->reason, "SchedulingGated") == 0 ||
+           tree_find(tree_get(phase->pod, "spec.schedulingGates"), "name", KUEUE_GATE);
 }
 
 static void report_unseen(struct batchscore_plan *plan, const struct pod_phase *phase) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kinds/import/import_policy.h"
 
+#include "lib/text/text_list.h"
+
 #include <string.h>
 
 enum { WORKERS_MAX = 1000, RESTARTS_MAX = 1000 };
@@ -55,9 +57,25 @@ static const struct import_field of_policy[] = {
     {"suspend", NULL},
     {"schedulingPolicy", NULL},
     {"cleanPodPolicy", "pods end with the job; ttlSecondsAfterFinished says how long they stay"},
-    {"managedBy", "Windlass manages it"},
+    {"managedBy", NULL},
     {0},
 };
+
+/* Another cluster's controller stays; the other system's own gives way to ours. */
+static void take_manager(struct import *import, const json_t *policy, const char *where) {
+    static const char *const theirs[] = {"kubernetes.io/job-controller",
+                                         "kubeflow.org/training-operator",
+                                         "kubeflow.org/mpi-operator",
+                                         "trainer.kubeflow.org/trainjob-controller",
+                                         "jobset.sigs.k8s.io/jobset-controller",
+                                         NULL};
+    const char *manager = tree_text(policy, "managedBy", NULL);
+    if (manager && text_list_has(theirs, manager)) {
+        import_leave_out(import, "%smanagedBy: Windlass manages it", where);
+    } else if (manager) {
+        json_object_set_new(import->spec, "managedBy", json_string(manager));
+    }
+}
 
 static bool is_in(const struct import_field *table, const char *name) {
     while (table && table->name && strcmp(table->name, name) != 0) {
@@ -86,6 +104,7 @@ void import_policy(struct import *import, const json_t *policy, const char *wher
     if (tree_bool(policy, "suspend", false) && !json_object_get(import->spec, "queue")) {
         json_object_set_new(import->spec, "suspend", json_true());
     }
+    take_manager(import, policy, where);
     take_scheduling(import, json_object_get(policy, "schedulingPolicy"), where);
     import_report(import, own, where, of_policy);
     static const struct import_field none[] = {{0}};

@@ -8,6 +8,7 @@
 #include "operator/kinds/job/reconcile/adoption.h"
 #include "operator/kinds/job/reconcile/clock_set.h"
 #include "operator/kinds/job/reconcile/holders.h"
+#include "operator/kinds/job/reconcile/other_owner.h"
 #include "operator/kinds/job/reconcile/pin.h"
 #include "operator/kinds/job/reconcile/pods_seen.h"
 #include "operator/kinds/job/reconcile/reconcile.h"
@@ -258,6 +259,11 @@ static int reconcile_sweep(struct state *state, struct reconcile *request, struc
         job_delete_owned(request, &sweep->write_failures, owned_kinds);
         sweep->running = 0;
         count_running(state);
+        return 0;
+    }
+    const struct maker_options *options = request->options;
+    if (other_owner_manages(request, options ? options->jobs : NULL, owned_kinds)) {
+        forget(state, request);
         return 0;
     }
     if (is_too_soon(sweep, request)) {

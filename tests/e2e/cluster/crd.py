@@ -172,6 +172,7 @@ OTHERS = """{"input": {"video": {"path": "data/other.mp4"}}}
 {"trigger": {"path": "data/READY"}}
 {"schedule": {"cron": "0 3 * * *"}}
 {"rerun": "OnChange"}
+{"queue": "research"}
 {"stores": [{"account": "films", "secretName": "a"}]}
 {"buckets": [{"name": "films", "secretName": "a"}]}""".splitlines()
 # Where pods run and what they get may change while the controller says that the job is suspended.
@@ -194,6 +195,12 @@ def stored_job():
     _, answer = ask("POST", SCORES, text)
     if answer.get("spec", {}).get("template", {}).get("spec", {}).get("hostname") != "first":
         return message(answer)
+
+
+def managed_later():
+    code, answer = patch(SCORES + "/started?dryRun=All", {"spec": {"managedBy": "kueue.x-k8s.io/multikueue"}})
+    if code != 422 or [c.get("field") for c in causes(answer)] != ["spec.managedBy"]:
+        return f"{code}\n{message(answer)}"
 
 
 def started():
@@ -281,8 +288,9 @@ for name in "batchscore", "disttrain", "sweep":
 manifests()
 check("a job is stored, its template whole", stored_job())
 change("not started", TAKEN, OTHERS, "taken")
+check("before it has started, managedBy cannot be set, either", managed_later())
 check("it has started", started())
-change("started", TAKEN, OTHERS, "refused")
+change("started", TAKEN, [*OTHERS, '{"managedBy": "kueue.x-k8s.io/multikueue"}'], "refused")
 check("it is suspended", suspended(SCORES + "/started"))
 change("suspended", TAKEN_SUSPENDED, OTHERS_SUSPENDED, "refused")
 check("columns", columns())

@@ -177,6 +177,14 @@ suspend queued-one false
 check "Kueue: the next ones are there" within 60 has_pods queued-one 3
 check "Kueue: and are another group" each queued-one ".metadata.labels[\"kueue.x-k8s.io/pod-group-name\"] == \"${turn%-1}-2\""
 
+# Another controller's jobs, as MultiKueue has them: ours never begin, their status is as the other has written it.
+elsewhere="managedBy: kueue.x-k8s.io/multikueue"
+job others-score | sed "s#^  miniBatchSize#  $elsewhere\n&#" | k apply -f - >/dev/null
+gang others-train "$elsewhere" | k apply -f - >/dev/null
+sed -e "s#^  maxTrials:.*#  maxTrials: 2\n  $elsewhere#" -e '/^  suspend/d' -e '/^  warmStart/d' -e 's/name: everything/name: others-sweep/' \
+    tests/data/sweeps/command.yaml | k apply -f - >/dev/null
+of_others() { for one in bs/others-score dt/others-train sw/others-sweep; do k get "$one" -o json | jq -c .status; done | xargs; }
+
 # A BatchScore goes through its queue pod by pod, the coordinator first.
 score() { kind=bs condition queued-score "$@"; }
 score_is() { [ "$(score reason)" = "$1" ]; }
@@ -198,6 +206,10 @@ check "Kueue: then come its workers" within 60 of_queue_are "pod/queued-score-co
 let_go_of queued-score-worker-1
 check "Kueue: with one of two workers let go it comes to its end" within 60 score_is Completed
 check "Kueue: and takes the other out of the queue" within 60 of_queue_are "pod/queued-score-coordinator-1"
+
+made_of() { k get pods,services,secrets,dt -o name | grep -c others-; }
+check "managedBy: another controller's jobs are there" [ "$(of_others)" = "$(printf '{observedGeneration:-1} %.0s' 1 2 3 | xargs)" ]
+check "managedBy: nothing is made for them" [ "$(made_of)" -eq 1 ] # others-train itself
 
 ##### killed at random moments ###################################################################
 # As in test_controller.sh, with objects of schedulers.

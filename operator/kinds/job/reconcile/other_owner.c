@@ -2,6 +2,7 @@
 #include "operator/kinds/job/reconcile/other_owner.h"
 
 #include "operator/kinds/job/cache_transform.h"
+#include "operator/kinds/job/spec.h"
 
 static const json_t *other_of(const json_t *pod) {
     return json_object_get(json_object_get(pod, "metadata"), CACHE_OTHER_OWNER);
@@ -33,4 +34,18 @@ void other_owner_note(struct reconcile *request, struct other_owner *other, cons
         }
     }
     other->is_told = false;
+}
+
+bool other_owner_manages(const struct reconcile *request, const struct job_options *options,
+                         const char *const *kinds) {
+    if (!job_is_left_to_others(request->object, options)) {
+        return false;
+    }
+    for (; *kinds; kinds++) {
+        AUTO(tree_freep) json_t *owned = cache_owned(request->cache, *kinds, request->object);
+        if (json_array_size(owned) > 0) {
+            return false;
+        }
+    }
+    return true;
 }

@@ -497,11 +497,6 @@ static struct kept *begin(struct state *state, struct reconcile *request) {
     return kept;
 }
 
-static void delete_owned(struct state *state, struct reconcile *request) {
-    const char *const owned[] = {"Pod", request->kind /* runs of a series */, NULL};
-    job_delete_owned(request, &begin(state, request)->write_failures, owned);
-}
-
 /* The status of a job that has ended stays; what was kept for it goes, when nothing is to be
  * deleted any more: what the cluster refuses to delete waits for its time. */
 static void finish(struct state *state, struct reconcile *request, struct kept *kept,
@@ -521,8 +516,13 @@ static int reconcile(const struct job_ops *ops, struct state *state, struct reco
         forget(state, request);
         return 0;
     }
+    const char *const owned[] = {"Pod", request->kind /* runs of a series */, NULL};
     if (tree_get(object, "metadata.deletionTimestamp")) {
-        delete_owned(state, request);
+        job_delete_owned(request, &begin(state, request)->write_failures, owned);
+        return 0;
+    }
+    if (other_owner_manages(request, request->options, owned)) {
+        forget(state, request);
         return 0;
     }
     struct kept *kept = begin(state, request);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pods with another owner beside the job are reported once. */
+/* Pods with another owner beside the job are reported once. Jobs of another controller are left
+ * alone. */
 #include "operator/kinds/job/reconcile/other_owner.h"
 
 #include "operator/control/claim.h"
 #include "operator/kinds/job/cache_transform.h"
+#include "operator/kinds/job/spec.h"
 #include "tests/parse_json.h"
 #include "tests/test.h"
 
@@ -80,7 +82,39 @@ static void test_an_event_once(void) {
     close_world();
 }
 
+/* Not on this machine, and not where it has begun before the field was changed. */
+static void test_jobs_of_another_controller(void) {
+    static const char *const kinds[] = {"Pod", NULL};
+    static const struct {
+        const char *spec;
+        bool is_local, has_pod, is_left;
+    } rows[] = {
+        {"{}", false, false, false},
+        {"{'managedBy': 'windlass.dev/controller'}", false, false, false},
+        {"{'managedBy': 'kueue.x-k8s.io/multikueue'}", false, false, true},
+        {"{'managedBy': 'kueue.x-k8s.io/multikueue'}", true, false, false},
+        {"{'managedBy': 'kueue.x-k8s.io/multikueue'}", false, true, false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(text_freep)
+        char *text = x_printf("{'metadata': {'name': 'a', 'namespace': 'ml', 'uid': 'u-1'}, "
+                              "'spec': %s}",
+                              rows[i].spec);
+        AUTO(tree_freep) json_t *job = parse(text);
+        AUTO(tree_freep) json_t *folders = json_object();
+        const struct job_options options = {.folders = rows[i].is_local ? folders : NULL};
+        open_world();
+        if (rows[i].has_pod) {
+            put_pod("a-0", ours, "");
+        }
+        const struct reconcile request = pass_of(job);
+        CHECK_INT(other_owner_manages(&request, &options, kinds), rows[i].is_left);
+        close_world();
+    }
+}
+
 int main(void) {
+    TEST(test_jobs_of_another_controller);
     TEST(test_an_event_once);
     return TEST_END();
 }
