@@ -153,10 +153,15 @@ static void print_growth(const struct trainer *trainer) {
     }
 }
 
+/* A wrong number must not get into a checkpoint, from which all go on, nor into the result. */
+static int average(struct trainer *trainer, struct error *err) {
+    return trainer_average(trainer, err) < 0 ? -1 : trainer_compare(trainer, true, err);
+}
+
 static int end_epoch(struct trainer *trainer, struct period *period, struct error *err) {
     double loss, accuracy, speed = speed_of(period);
     int64_t began_ns = clock_monotonic_ns();
-    if (trainer_average(trainer, err) < 0 || trainer_evaluate(trainer, &loss, &accuracy, err) < 0) {
+    if (average(trainer, err) < 0 || trainer_evaluate(trainer, &loss, &accuracy, err) < 0) {
         return -1;
     }
     timeline_add(trainer->timeline, TIMELINE_COMPUTE, "evaluation", began_ns, clock_monotonic_ns());
@@ -202,7 +207,7 @@ static bool wants_save(const struct trainer *trainer) {
 /* Every rank averages the statistics; rank 0 writes. */
 static int save(struct trainer *trainer, struct error *err) {
     int64_t began_ns = clock_monotonic_ns();
-    if (trainer_average(trainer, err) < 0) {
+    if (average(trainer, err) < 0) {
         return -1;
     }
     if (trainer->comm->rank == 0) {
@@ -239,6 +244,9 @@ static int step(struct trainer *trainer, const struct batch *batch, int64_t sinc
                      clock_monotonic_ns());
     }
     if (trainer_step(trainer, batch, &request, err) < 0) {
+        return -1;
+    }
+    if (trainer_compare_is_due(trainer) && trainer_compare(trainer, false, err) < 0) {
         return -1;
     }
     timeline_end(trainer->timeline, since_ns, clock_monotonic_ns(),
@@ -287,6 +295,7 @@ static int loop(struct trainer *trainer, struct error *err) {
     bool is_first = true;
     int more = 0;
     begin_period(trainer, &period);
+    trainer->begun_step = trainer->step;
     trainer->saved_ms = clock_monotonic_ms();
     /* A stop was requested at the last step of an epoch, so the work at the end of the epoch is not
      * done. */
@@ -350,7 +359,7 @@ static int run(struct trainer *trainer, struct error *err) {
     if (loader_open(&options, &trainer->loader, err) < 0 || loop(trainer, err) < 0) {
         return -1;
     }
-    if (trainer_average(trainer, err) < 0) {
+    if (average(trainer, err) < 0) {
         return -1;
     }
     return comm->rank == 0 ? trainer_finish(trainer, err) : 0;

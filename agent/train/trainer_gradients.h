@@ -28,3 +28,12 @@ NODISCARD int trainer_sum_part(struct trainer *trainer, bool is_first, bool is_l
  * clipNorm. FAILED, on all ranks: the norm is not finite. */
 NODISCARD int trainer_clip(struct trainer *trainer, struct error *err);
 void trainer_free_block(struct trainer *trainer);
+
+/* spec.trainer.checkEvery: compares checksums of the summed gradients of the last step and of the
+ * weights among all ranks, which compute both from the same numbers; is_averaged: also of the
+ * statistics. UNAVAILABLE (another round may be right), on all ranks: they differ; the message
+ * names rank, step and tensor. Weights are compared only if all ranks compute with the same
+ * instructions, since others round otherwise. Does nothing for one rank, or if checkEvery is 0. */
+NODISCARD int trainer_compare(struct trainer *trainer, bool is_averaged, struct error *err);
+/* Whether it is due after this step. */
+bool trainer_compare_is_due(const struct trainer *trainer);

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FREEZE_MAX = 64 };
+enum { FREEZE_MAX = 64, CHECK_EVERY = 100 };
 
 static const int64_t ignored_usual = -100; /* as in PyTorch */
 static const double memory_share = 0.25;   /* of the machine's or the container's, for data */
@@ -326,6 +326,12 @@ static int read_times(struct trainer *trainer, const json_t *spec, struct error 
                        &trainer->parts, err) < 0) {
         return -1;
     }
+    trainer->check_every = CHECK_EVERY;
+    if (json_object_get(spec, "checkEvery") &&
+        fields_integer(spec, "checkEvery", (int64_t[]){0, INT32_MAX}, &trainer->check_every, err) <
+            0) {
+        return -1;
+    }
     trainer->seed = (uint64_t)seed;
     trainer->save_every_ms = 1000 * every_s;
     trainer->writer.keep = (int)keep;
@@ -345,7 +351,8 @@ static int check_places(const json_t *spec, const char *path, struct error *err)
 
 /* The digest of everything that the result depends on; speed and intervals are not included. */
 static int digest_settings(const struct trainer *trainer, char **ret_digest, struct error *err) {
-    static const char *const pace[] = {"checkpoint", "fusionBufferMB", "timeline", "output"};
+    static const char *const pace[] = {"checkpoint", "fusionBufferMB", "timeline", "output",
+                                       "checkEvery"};
     json_t *settings = json_deep_copy(trainer->job->trainer);
     char hex[65];
     for (size_t i = 0; i < ARRAY_LEN(pace); i++) {

@@ -8,20 +8,10 @@
 
 #include <string.h>
 
-static const char *const warnings[] = {"ImagePullFailed",
-                                       "VolumeFailed",
-                                       "ConfigFailed",
-                                       "OutOfMemory",
-                                       "Denied",
-                                       "QuotaExceeded",
-                                       "NameTaken",
-                                       "Unreachable",
-                                       "CRDOutdated",
-                                       "WaitingForOldPod",
-                                       "QueueUnavailable",
-                                       "ObjectRefused",
-                                       "ScheduleInvalid",
-                                       NULL};
+static const char *const warnings[] = {
+    "ImagePullFailed",  "VolumeFailed",  "ConfigFailed",    "OutOfMemory", "Denied",
+    "QuotaExceeded",    "NameTaken",     "Unreachable",     "CRDOutdated", "WaitingForOldPod",
+    "QueueUnavailable", "ObjectRefused", "ScheduleInvalid", NULL};
 
 const struct job_words batchscore_words = {
     .definition = "batchscores.windlass.dev",

@@ -76,7 +76,7 @@ void disttrain_work_run(const struct disttrain_spec *spec, const json_t *folders
                         char ret_run[static 17]) {
     static const char *const copied[] = {"command", "prepare",     "inputs",
                                          "outputs", "environment", NULL};
-    static const char *const pace[] = {"checkpoint", "fusionBufferMB", "timeline"};
+    static const char *const pace[] = {"checkpoint", "fusionBufferMB", "timeline", "checkEvery"};
     AUTO(tree_freep) json_t *what = json_object();
     AUTO(tree_freep) json_t *trainer = whole_trainer(spec->job.json);
     for (size_t i = 0; trainer && i < ARRAY_LEN(pace); i++) {

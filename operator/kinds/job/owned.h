@@ -10,8 +10,8 @@
 #define LABEL_ATTEMPT "windlass.dev/attempt"
 #define LABEL_INDEX "windlass.dev/index" /* of a worker, from 0 */
 /* Of Kueue: on pods that go through a queue, its name; on those that are queued as one group
- * (kinds/disttrain/kueue.h), the group's; and the mark that Kueue has seen the pod. A finalizer with
- * the name of the mark keeps the pod. */
+ * (kinds/disttrain/kueue.h), the group's; and the mark that Kueue has seen the pod. A finalizer
+ * with the name of the mark keeps the pod. */
 #define LABEL_KUEUE_QUEUE "kueue.x-k8s.io/queue-name"
 #define LABEL_KUEUE_GROUP "kueue.x-k8s.io/pod-group-name"
 #define LABEL_KUEUE_MANAGED "kueue.x-k8s.io/managed"

@@ -112,4 +112,45 @@ cured() {
 check "which trains the rest, and keeps their bits" cured "[$inner]"
 check "a pattern that matches nothing is refused" refused vision 'model.freeze: no weight of the network is named as "positionz"' '["positionz"]'
 check "noise in the network is refused by name" refused noise "operators not supported (opset 14): RandomNormalLike"
+
+# checkEvery: a machine that computes wrong. One bit (of weight enough to move a weight) is flipped in what an MPI_Allreduce
+# gives one of three ranks: a gradient, or, at the end of an epoch, a norm's average. The rank is named within checkEvery steps.
+if mpicc -shared -fPIC -x c -o "$work/flip.so" - 2>/dev/null <<'C'
+#include <mpi.h>
+#include <stdint.h>
+#include <stdlib.h>
+int MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+    static int calls;
+    int rank, result = PMPI_Allreduce(from, to, count, type, op, comm);
+    PMPI_Comm_rank(comm, &rank);
+    if (type == MPI_FLOAT && count >= 64 && ++calls == atoi(getenv("FLIP_CALL")) && rank == 1) {
+        ((uint32_t *)to)[0] ^= 1u << 22;
+    }
+    return result;
+}
+C
+then
+    sed "s#LD_PRELOAD=[^ ]*#&:$work/flip.so#" "$trainer" >"$work/flipping"
+    chmod +x "$work/flipping"
+    ranks() { # PROGRAM OUT CHECK-EVERY FLIP: three ranks, four steps an epoch, three epochs
+        WINDLASS_SPEC='{"trainer": {"model": {"new": "CNN"}, "data": {"train": {"synthetic": {"count": 250, "classes": 6, "shape": [2, 12, 12]}}},
+            "epochs": 3, "batchSize": 64, "checkEvery": '$3', "output": {"path": "out/'$2'"}}}' \
+            timeout -k 5 120 mpirun --oversubscribe --bind-to none -x FLIP_CALL="$4" -np 3 "$1" train >"$work/log" 2>&1
+    }
+    named() { grep -q "rank [0-2] of 3: step $1: rank 1 on $(hostname) has other $2 than 2 of the 3 ranks: its machine computes or sends wrong numbers\$" "$work/log"; }
+    ranks "$trainer" alike 1 0
+    check "checkEvery: ranks that are alike come to their end" [ $? -eq 0 ]
+    ranks "$work/flipping" flipped 2 3
+    check "checkEvery: a flipped bit of a gradient ends the round, to try again (exit 3)" [ $? -eq 3 ]
+    check "checkEvery: the rank, and its weight, are named within 2 steps" named 4 "weights of [a-z0-9.]*"
+    ranks "$work/flipping" flipped 100 5
+    check "checkEvery: a flipped bit of an average, too" [ $? -eq 3 ]
+    check "checkEvery: with its rank" named 4 "averages of bn[0-9].running_[a-z]*"
+    ranks "$trainer" flipped 1 0
+    check "checkEvery: the next round comes to the end of one undisturbed" cmp "$out/alike/model.onnx" "$out/flipped/model.onnx"
+    ranks "$work/flipping" unchecked 0 3
+    check "checkEvery: 0 compares nothing" [ $? -eq 0 ]
+else
+    echo "skip checkEvery: mpicc is not here"
+fi
 exit $((failures > 0))
