@@ -3,6 +3,7 @@
 
 #include "agent/store/file_info.h"
 #include "agent/store/path.h"
+#include "agent/store/published/published.h"
 #include "agent/store/stored_file.h"
 #include "lib/file.h"
 
@@ -103,7 +104,7 @@ static int make_file(const char *name, struct local_file *file, int *ret_fd, str
     if (file_make_folders(parent, err) < 0) {
         return -1;
     }
-    *ret_fd = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    *ret_fd = open(file->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     return *ret_fd < 0 ? error_from_errno(err, errno, "cannot make %s", file->path) : 0;
 }
 
@@ -161,8 +162,23 @@ int local_file_make_info(struct store *store, const char *name, struct local_fil
     return make(store, name, ret_file, ret_info, err);
 }
 
+static int fetch_published(const char *spec_path, struct local_file *ret_file, struct error *err) {
+    struct local_file file = {0};
+    AUTO(text_freep) char *name = published_name(spec_path);
+    AUTO(fd_closep) int fd = -1;
+    if (make_file(name, &file, &fd, err) < 0 || published_fetch(spec_path, fd, err) < 0) {
+        local_file_release(&file);
+        return -1;
+    }
+    *ret_file = file;
+    return 0;
+}
+
 int local_file_open(const char *spec_path, struct local_file *ret_file, struct error *err) {
     AUTO(stored_file_release) struct stored_file file = {0};
+    if (published_is(spec_path)) {
+        return fetch_published(spec_path, ret_file, err);
+    }
     if (store_is_local(spec_path)) {
         struct local_file local = {0};
         AUTO(text_freep) char *meant = NULL;

@@ -24,7 +24,8 @@ NODISCARD int local_file_make_info(struct store *store, const char *name,
 /* Makes a copy from memory; name as above. */
 NODISCARD int local_file_write(const char *name, const void *data, size_t size,
                                struct local_file *ret_file, struct error *err);
-/* local_file_make of one object by its path (stored_file.h); is_disk is false. */
+/* local_file_make of one object by its path (stored_file.h), or a copy of a file that was published
+ * (published.h); is_disk is false. */
 NODISCARD int local_file_open(const char *spec_path, struct local_file *ret_file,
                               struct error *err);
 

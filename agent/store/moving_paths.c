@@ -2,6 +2,7 @@
 #include "agent/store/moving_paths.h"
 
 #include "agent/store/path.h"
+#include "agent/store/published/published.h"
 #include "agent/store/registered.h"
 #include "agent/store/stored_file.h"
 #include "lib/digest.h"
@@ -140,6 +141,33 @@ static int follow_links(const struct finding *finding, char **path, struct error
     return 0;
 }
 
+/* ---- published ------------------------------------------------------------------------------ */
+
+/* The SHA-256 is the field beside the path's. */
+static int follow_published(const struct finding *finding, const json_t *spec, const char *field,
+                            char **path, struct error *err) {
+    AUTO(text_freep)
+    char *beside = x_printf("%.*s.sha256", (int)(strrchr(field, '.') - field), field);
+    AUTO(text_freep) char *led = NULL;
+    if (published_pin(*path, tree_text(spec, beside, NULL), &led, err) < 0 ||
+        (strcmp(led, *path) != 0 && pin(finding->pins, *path, &led, err) < 0)) {
+        return -1;
+    }
+    free(*path);
+    *path = TAKE(led);
+    return 0;
+}
+
+static int follow(const struct finding *finding, const json_t *spec, const char *field, char **path,
+                  struct error *err) {
+    if (published_is(*path)) {
+        return follow_published(finding, spec, field, path, err);
+    }
+    return follow_latest(finding, path, err) < 0                           ? -1
+           : store_is_local(*path) && follow_links(finding, path, err) < 0 ? -1
+                                                                           : 0;
+}
+
 /* ---- all ------------------------------------------------------------------------------------ */
 
 int moving_paths_find(const json_t *spec, const char *const *fields, const struct moving_pins *pins,
@@ -153,8 +181,7 @@ int moving_paths_find(const json_t *spec, const char *const *fields, const struc
             continue;
         }
         AUTO(text_freep) char *path = x_strdup(given);
-        if (follow_latest(&finding, &path, err) < 0 ||
-            (store_is_local(path) && follow_links(&finding, &path, err) < 0)) {
+        if (follow(&finding, spec, *fields, &path, err) < 0) {
             return error_context(err, "spec.%s", *fields);
         }
         if (strcmp(path, given) != 0) {

@@ -1,7 +1,8 @@
 /* moving_paths.h: resolves the paths of a spec whose target may change while the job runs, once per
  * run, so that all processes of the run open the same files, also those that start later. Such
  * paths are FOLDER/latest/FILE, where FOLDER/latest is an object that names a version
- * (registered.h), and paths with a symbolic link.
+ * (registered.h), paths with a symbolic link, and files that were published (published.h): a tag of
+ * a registry, and https:// with the SHA-256 of the field beside it.
  *
  * The paths are an object {"registry/net/latest/model.onnx": "registry/net/7/model.onnx"}: the
  * spec's path -> its target; paths that cannot change are not in it. A link to a folder whose name
@@ -24,7 +25,7 @@ struct moving_pins {
 /* Resolves those of the fields ("scorer.onnx.path"; the list ends with NULL) that the spec has.
  * `latest` of a folder is read once for all of them. A path that leads to nothing is left as it is.
  * pins: NULL: as of now. *ret_paths: owned; may be empty. Blocks. UNAVAILABLE, TIMEOUT: a storage
- * does not answer; with pins any error of that store. */
+ * does not answer; with pins any error of that store; those of published_pin. */
 NODISCARD int moving_paths_find(const json_t *spec, const char *const *fields,
                                 const struct moving_pins *pins, json_t **ret_paths,
                                 struct error *err);

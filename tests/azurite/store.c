@@ -18,7 +18,10 @@
  *                                        a model
  * An error is one line on stderr; the exit code is that of its kind (lib/error.h). */
 #include "agent/store/store.h"
+#include "agent/store/local_file.h"
+#include "agent/store/published/published.h"
 #include "lib/digest.h"
+#include "lib/file.h"
 #include "lib/time/clock.h"
 #include "tests/seed.h"
 
@@ -372,8 +375,34 @@ static const struct {
     {"outlast", 2, false, do_outlast},
 };
 
+/* What a path of published.h leads to, as a model is read: its pinned path on stdout, its bytes in
+ * the file. sha256: "": none. */
+static int fetch(const char *path, const char *sha256, const char *to, struct error *err) {
+    AUTO(text_freep) char *pinned = NULL;
+    AUTO(local_file_release) struct local_file file = {0};
+    char *data = NULL;
+    size_t size = 0;
+    if (published_pin(path, *sha256 ? sha256 : NULL, &pinned, err) < 0 ||
+        local_file_open(pinned, &file, err) < 0 ||
+        local_file_read(&file, (size_t)1 << 30, &data, &size, NULL, err) < 0) {
+        return -1;
+    }
+    int result = file_write(to, data, size, err);
+    free(data);
+    printf("%s\n", pinned);
+    return result;
+}
+
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN); /* as the agent's main does */
+    if (argc == 5 && strcmp(argv[1], "fetch") == 0) {
+        struct error err = {0};
+        if (fetch(argv[2], argv[3], argv[4], &err) < 0) {
+            fprintf(stderr, "%s: %s\n", error_kind_name(err.kind), err.text);
+            return error_exit_code(&err);
+        }
+        return 0;
+    }
     for (size_t i = 0; argc > 2 && i < ARRAY_LEN(commands); i++) {
         if (strcmp(argv[1], commands[i].name) == 0 && argc >= 3 + commands[i].arguments) {
             struct error err = {0};

@@ -174,6 +174,8 @@ agent/store/path.c: the root of a volume, and kernels without openat2
 agent/store/path_list.c: whether a link leads to what is listed, compared only
 agent/store/cloud/cloud_question.c: mounted by Kubernetes, not a volume of the job
 agent/store/cloud/cloud_secret.c: mounted by Kubernetes, not a volume of the job
+agent/store/published/published_cache.c: the folder of the cache, of which nothing is trusted
+agent/store/published/oci.c: the docker config, not a volume of the job
 agent/store/s3/s3_shared.c: of the home of a user, not a volume of the job
 '
 # Functions that follow text, ours among them. Not "kind->open(", a method of a table.

@@ -86,11 +86,13 @@ int ask_paths(const struct job *job, struct error *err) {
                                      .sha256 = job->sha256,
                                      .events = &events,
                                      .context = &ask};
-    if (run_paths_find(job->spec, &own, err) < 0) {
-        return -1;
-    }
-    if (json_object_size(own) == 0) {
-        return 0;
+    if (!run_paths_has_published(job->spec)) {
+        if (run_paths_find(job->spec, &own, err) < 0) {
+            return -1;
+        }
+        if (json_object_size(own) == 0) {
+            return 0;
+        }
     }
     if (socket_open(&options, &socket, err) < 0) {
         return error_context(err, "coordinator");

@@ -19,14 +19,28 @@ static bool has(const json_t *spec, const char *path) {
 
 /* ---- paths ---- */
 
+/* Whether it is of a file that was published, whose server the spec has no place for. */
+static bool is_published(const char *field, const char *path) {
+    return strcmp(field, "scorer.onnx.path") == 0 &&
+           (text_starts(path, "https://") || text_starts(path, "oci://"));
+}
+
+static int check_digest(const json_t *spec, struct error *err) {
+    const char *path = tree_text(spec, "scorer.onnx.path", "");
+    return text_starts(path, "https://") == has(spec, "scorer.onnx.sha256")
+               ? 0
+               : job_refuse(err, "scorer.onnx.sha256",
+                            "must be given for a path that is https://, and for no other");
+}
+
 static int check_paths(const json_t *spec, struct error *err) {
     for (const char *const *field = batchscore_path_fields; *field; field++) {
         const char *path = tree_text(spec, *field, NULL);
-        if (path && job_check_place(spec, *field, path, err) < 0) {
+        if (path && !is_published(*field, path) && job_check_place(spec, *field, path, err) < 0) {
             return -1;
         }
     }
-    return 0;
+    return check_digest(spec, err);
 }
 
 /* Checks a field with a path to write to. */
