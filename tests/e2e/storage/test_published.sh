@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Models from where they were published: https:// with a SHA-256, and oci:// from a real registry, Debian's docker-registry, also
-# behind a token service (models_server.py); what is wrong with either is one line, and nothing half written is left.
+# behind a token service (published_server.py); what is wrong with either is one line, and nothing half written is left.
 set -u
 cd "$(dirname "$0")/../../.." || exit 3
 . tests/e2e/lib.sh
@@ -34,7 +34,7 @@ python3 -W ignore -c 'import crypt; print("user:" + crypt.crypt("open", crypt.mk
 check "a registry starts" serve open "$port" "http: {addr: 127.0.0.1:$port}" http
 check "one with a password starts" serve locked "$locked" "http: {addr: 127.0.0.1:$locked, tls: {certificate: $work/server.crt, key: $work/server.key}}
 auth: {htpasswd: {realm: models, path: $work/htpasswd}}" https
-python3 tests/e2e/storage/models_server.py "$work/server.crt" "$work/server.key" "$net" "http://127.0.0.1:$port" >"$work/port" 2>>"$work/asked" &
+python3 tests/e2e/storage/published_server.py "$work/server.crt" "$work/server.key" "$net" "http://127.0.0.1:$port" >"$work/port" 2>>"$work/asked" &
 until_true 60 test -s "$work/port"
 host=127.0.0.1:$(cat "$work/port")
 printf '{"auths": {"%s": {"auth": "dXNlcjpvcGVu"}, "127.0.0.1:%s": {"auth": "dXNlcjpvcGVu"}}}' "$host" "$locked" >"$work/docker/config.json"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Files by TLS with all that goes wrong with them, and a registry that wants bearer tokens, for test_models.sh.
+"""Files by TLS with all that goes wrong with them, and a registry that wants bearer tokens, for test_published.sh.
 
-    models_server.py CERTIFICATE KEY FILE REGISTRY
+    published_server.py CERTIFICATE KEY FILE REGISTRY
 
 Prints its port. FILE is answered under these names, with an ETag and ranges: /good.onnx; /cut.onnx, whose first two answers end
 after a third of it; /cut-always.onnx; /changing.onnx, whose first answer is of another state of the file and ends early. Of
