@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/comm/compare.h"
 
+#include "lib/digest.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,6 +48,26 @@ int compare_gather(struct comm *comm, const uint32_t *sums, size_t count, uint32
                    struct error *err) {
     *ret_all = x_calloc((size_t)comm->size * count, sizeof **ret_all);
     return comm_gather(comm, sums, count * sizeof *sums, *ret_all, err);
+}
+
+/* Its instructions, as Linux lists them, and which of them our kernels take. */
+uint32_t compare_processor(void) {
+    const char *chosen = getenv("WINDLASS_CPU_ISA");
+    uint32_t sum = digest_crc32c(0, chosen ? chosen : "", chosen ? strlen(chosen) : 0);
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    char *line = NULL;
+    size_t room = 0;
+    while (file && getline(&line, &room, file) > 0) {
+        if (text_starts(line, "flags") || text_starts(line, "Features")) {
+            sum = digest_crc32c(sum, line, strlen(line));
+            break;
+        }
+    }
+    free(line);
+    if (file) {
+        fclose(file);
+    }
+    return sum;
 }
 
 int compare_host(struct comm *comm, struct compare_found *found, struct error *err) {

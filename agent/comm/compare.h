@@ -22,5 +22,7 @@ bool compare_find(const uint32_t *all, int ranks, size_t count, size_t first, si
  * ranks for compare_find; the caller frees it. */
 NODISCARD int compare_gather(struct comm *comm, const uint32_t *sums, size_t count,
                              uint32_t **ret_all, struct error *err);
+/* A checksum of what this processor can compute with: others may round otherwise. */
+uint32_t compare_processor(void);
 /* Fills in the host. Every rank must call it. */
 NODISCARD int compare_host(struct comm *comm, struct compare_found *found, struct error *err);

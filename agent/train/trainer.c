@@ -295,7 +295,7 @@ static int loop(struct trainer *trainer, struct error *err) {
     bool is_first = true;
     int more = 0;
     begin_period(trainer, &period);
-    trainer->begun_step = trainer->step;
+    trainer->block.begun_step = trainer->step;
     trainer->saved_ms = clock_monotonic_ms();
     /* A stop was requested at the last step of an epoch, so the work at the end of the epoch is not
      * done. */

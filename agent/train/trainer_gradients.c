@@ -2,7 +2,6 @@
 #include "agent/train/trainer_gradients.h"
 
 #include "agent/comm/compare.h"
-#include "agent/engine/device/cpu/isa.h"
 #include "agent/train/trainer_state.h"
 #include "lib/digest.h"
 
@@ -122,7 +121,7 @@ static int sum_of(const struct trainer *trainer, const float *data, size_t count
  * trainer that has made no step are nothing yet. */
 static int sum_variables(const struct trainer *trainer, float *copy, uint32_t *gradients,
                          uint32_t *weights, struct error *err) {
-    bool has_gradients = trainer->step > trainer->begun_step;
+    bool has_gradients = trainer->step > trainer->block.begun_step;
     for (size_t i = 0; i < trainer->graph.variable_count; i++) {
         size_t size = trainer_variable_size(trainer, i);
         const float *gradient =
@@ -165,14 +164,14 @@ static int report_other(const struct trainer *trainer, const struct comparing *c
 }
 
 bool trainer_compare_is_due(const struct trainer *trainer) {
-    return trainer->step % MAX(trainer->check_every, 1) == 0 ||
+    return trainer->step % MAX(trainer->block.check_every, 1) == 0 ||
            trainer->step == trainer->total_steps;
 }
 
 int trainer_compare(struct trainer *trainer, bool is_averaged, struct error *err) {
     size_t variables = trainer->graph.variable_count, largest = 1;
     size_t statistics = 2 * trainer->graph.norm_count, exact = variables + statistics;
-    if (trainer->comm->size == 1 || trainer->check_every == 0 ||
+    if (trainer->comm->size == 1 || trainer->block.check_every == 0 ||
         exact + variables + 1 > COMPARE_PARTS_MAX) {
         return 0;
     }
@@ -186,7 +185,7 @@ int trainer_compare(struct trainer *trainer, bool is_averaged, struct error *err
         sums[variables + i] = digest_crc32c(0, trainer->statistics[i],
                                             trainer_statistic_size(trainer, i) * sizeof(float));
     }
-    sums[exact + variables] = trainer->device->is_host ? (uint32_t)isa_best() : ISA_COUNT;
+    sums[exact + variables] = trainer->device->is_host ? compare_processor() : 0;
     int result = sum_variables(trainer, copy, sums, sums + exact, err);
     result = result < 0 ? result : reducer_call(trainer->reducer, compare_sums, &comparing, err);
     if (result == 0 && !comparing.is_same) {

@@ -17,7 +17,9 @@ struct block_pass {
 /* All gradients as one vector: the buckets' memory up to the piggybacked scalars. */
 struct gradient_block {
     struct block_pass norm, sum;
-    float *kept; /* device memory: the sum of the parts of a step so far; NULL: one part */
+    float *kept;         /* device memory: the sum of the parts of a step so far; NULL: one part */
+    int64_t check_every; /* steps between comparisons of the ranks' numbers; 0: none */
+    int64_t begun_step;  /* `step` before the first one of this start */
 };
 
 /* For a step of several parts (gradientAccumulationSteps), after each of them:

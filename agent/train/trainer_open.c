@@ -326,10 +326,10 @@ static int read_times(struct trainer *trainer, const json_t *spec, struct error 
                        &trainer->parts, err) < 0) {
         return -1;
     }
-    trainer->check_every = CHECK_EVERY;
+    trainer->block.check_every = CHECK_EVERY;
     if (json_object_get(spec, "checkEvery") &&
-        fields_integer(spec, "checkEvery", (int64_t[]){0, INT32_MAX}, &trainer->check_every, err) <
-            0) {
+        fields_integer(spec, "checkEvery", (int64_t[]){0, INT32_MAX}, &trainer->block.check_every,
+                       err) < 0) {
         return -1;
     }
     trainer->seed = (uint64_t)seed;

@@ -68,11 +68,9 @@ struct trainer {
     struct buckets buckets;
     float *gradients; /* the buckets' memory */
     struct gradient_block block;
-    int64_t parts;       /* of a step: gradientAccumulationSteps */
-    int64_t check_every; /* steps between comparisons of the ranks' numbers; 0: none */
-    int64_t begun_step;  /* `step` before the first one of this start */
-    bool is_synced;      /* syncBatchNorm, with several ranks */
-    float share; /* 1 / samples of the part over all ranks; an input of `graph` if is_synced */
+    int64_t parts;  /* of a step: gradientAccumulationSteps */
+    bool is_synced; /* syncBatchNorm, with several ranks */
+    float share;    /* 1 / samples of the part over all ranks; an input of `graph` if is_synced */
     struct device_event *
         *events;      /* [buckets.count]: gradients are computed; NULL: device->is_host */
     float *staging;   /* host memory for a bucket that is summed there; NULL: not needed */

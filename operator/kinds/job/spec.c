@@ -78,12 +78,6 @@ static void read_volume(const json_t *json, struct volume *ret_volume) {
     }
 }
 
-bool job_is_left_to_others(const json_t *object, const struct job_options *options) {
-    const char *manager = tree_text(object, "spec.managedBy", NULL);
-    bool is_here = options && options->folders;
-    return manager && !is_here && strcmp(manager, JOB_MANAGED_BY_US) != 0;
-}
-
 int job_bounded(const json_t *spec, const char *path, int fallback, int max) {
     int64_t value = tree_integer(spec, path, fallback);
     return (int)MAX(MIN(value, max), 0);

@@ -85,12 +85,6 @@ NODISCARD int job_spec_read(const json_t *object, const struct job_options *opti
                             struct job_spec *ret_spec, struct error *err);
 void job_spec_release(struct job_spec *spec);
 
-/* The value of spec.managedBy that stands for our controller. */
-#define JOB_MANAGED_BY_US "windlass.dev/controller"
-/* Whether spec.managedBy names another controller, which alone runs the object, as of a Job of
- * batch/v1. Not so on this machine (options->folders), where there is no other. */
-bool job_is_left_to_others(const json_t *object, const struct job_options *options);
-
 /* The number at path, within 0..max: an object that bypassed the schema must not make us allocate
  * by its numbers. */
 int job_bounded(const json_t *spec, const char *path, int fallback, int max);

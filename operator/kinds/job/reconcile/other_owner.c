@@ -4,6 +4,8 @@
 #include "operator/kinds/job/cache_transform.h"
 #include "operator/kinds/job/spec.h"
 
+#include <string.h>
+
 static const json_t *other_of(const json_t *pod) {
     return json_object_get(json_object_get(pod, "metadata"), CACHE_OTHER_OWNER);
 }
@@ -36,9 +38,16 @@ void other_owner_note(struct reconcile *request, struct other_owner *other, cons
     other->is_told = false;
 }
 
+/* As of a Job of batch/v1. On this machine (options->folders) there is no other controller. */
+static bool is_of_another(const json_t *object, const struct job_options *options) {
+    const char *manager = tree_text(object, "spec.managedBy", NULL);
+    bool is_here = options && options->folders;
+    return manager && !is_here && strcmp(manager, "windlass.dev/controller") != 0;
+}
+
 bool other_owner_manages(const struct reconcile *request, const struct job_options *options,
                          const char *const *kinds) {
-    if (!job_is_left_to_others(request->object, options)) {
+    if (!is_of_another(request->object, options)) {
         return false;
     }
     for (; *kinds; kinds++) {

@@ -60,8 +60,7 @@ struct state {
 
 static int by_name(const void *left, const void *right) {
     const struct kept *a = left, *b = right;
-    int order = strcmp(a->name, b->name);
-    return order ? order : strcmp(a->namespace, b->namespace);
+    return strcmp(a->name, b->name) ?: strcmp(a->namespace, b->namespace);
 }
 
 static void kept_free(void *opaque) {
@@ -509,20 +508,23 @@ static void finish(struct state *state, struct reconcile *request, struct kept *
     }
 }
 
+static bool is_run(struct state *state, struct reconcile *request) {
+    const char *const owned[] = {"Pod", request->kind /* runs of a series */, NULL};
+    if (!request->object || other_owner_manages(request, request->options, owned)) {
+        forget(state, request);
+        return false;
+    }
+    bool is_leaving = tree_get(request->object, "metadata.deletionTimestamp") != NULL;
+    if (is_leaving) {
+        job_delete_owned(request, &begin(state, request)->write_failures, owned);
+    }
+    return !is_leaving;
+}
+
 static int reconcile(const struct job_ops *ops, struct state *state, struct reconcile *request,
                      struct after_pass *after, struct error *err) {
     const json_t *object = request->object;
-    if (!object) {
-        forget(state, request);
-        return 0;
-    }
-    const char *const owned[] = {"Pod", request->kind /* runs of a series */, NULL};
-    if (tree_get(object, "metadata.deletionTimestamp")) {
-        job_delete_owned(request, &begin(state, request)->write_failures, owned);
-        return 0;
-    }
-    if (other_owner_manages(request, request->options, owned)) {
-        forget(state, request);
+    if (!is_run(state, request)) {
         return 0;
     }
     struct kept *kept = begin(state, request);
