@@ -27,7 +27,7 @@ int64_t batchscore_fit(json_t *spec, int64_t asked, int processors) {
     count = MAX(count, (int64_t)1);
     json_object_set_new(workers, "max", json_integer(count));
     json_object_set_new(workers, "min", json_integer(count));
-    json_object_del(spec, "queue"); /* nobody lets pods go here */
+    json_object_del(spec, "queue"); /* pods go at once here */
     return count;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* spec.queue: each pod is a workload of Kueue's by itself, held back by a gate until its queue has
- * room (Kueue's sources, pkg/controller/jobs/pod: a pod without a group). A group would be no help:
+ * room (Kueue's sources, pkg/controller/jobs/pod: a pod without a group). A group would not help:
  * it has a fixed size and starts whole, while any number of workers makes progress. */
 #include "operator/kinds/batchscore/plan_pods.h"
 
