@@ -120,12 +120,12 @@ static int ask_token(struct published_client *client, const struct oci_place *pl
     AUTO(text_freep) char *service = challenge_value(challenge, "service");
     AUTO(text_freep) char *scope = x_printf("repository:%s:pull", place->name);
     AUTO(buffer_release) struct buffer form;
+    buffer_init(&form, FORM_BYTES_MAX);
     AUTO(tree_freep) json_t *tree = NULL;
     struct published_answer answer = {0};
     if (!realm || strlen(realm) + (service ? strlen(service) : 0) + strlen(scope) > 2000) {
         return error_set(err, ERROR_INVALID, "the registry names no token service");
     }
-    buffer_init(&form, FORM_BYTES_MAX);
     service ? cloud_add_field(&form, "service", service) : (void)0;
     cloud_add_field(&form, "scope", scope);
     AUTO(text_freep)
