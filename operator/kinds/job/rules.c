@@ -275,6 +275,30 @@ static int check_bucket_name(const json_t *place, const char *list, size_t index
                            list, index, name);
 }
 
+/* An entry has one Secret and one endpoint, and two clouds may each have a bucket of that name. */
+static int check_one_cloud(const json_t *spec, const json_t *place, size_t index,
+                           struct error *err) {
+    AUTO(text_freep) char *amazon = x_printf("s3://%s", tree_text(place, "name", ""));
+    AUTO(text_freep) char *google = x_printf("gs://%s", tree_text(place, "name", ""));
+    return !job_mentions(spec, amazon) || !job_mentions(spec, google)
+               ? 0
+               : error_set(
+                     err, ERROR_INVALID,
+                     "spec.buckets[%zu]: is used as %s and as %s, which would share its keys: "
+                     "name one of the buckets otherwise, or run two jobs",
+                     index, amazon, google);
+}
+
+static int check_clouds(const json_t *spec, struct error *err) {
+    const json_t *buckets = json_object_get(spec, "buckets");
+    for (size_t i = 0; i < json_array_size(buckets); i++) {
+        if (check_one_cloud(spec, json_array_get(buckets, i), i, err) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 /* identity: the field for those without a Secret. */
 static int check_places(const json_t *spec, const char *list, const char *identity,
                         struct error *err) {
@@ -321,7 +345,7 @@ int job_check_volumes(const json_t *spec, struct error *err) {
     return check_volumes(json_object_get(spec, "volumes"), err) < 0 ||
                    check_places(spec, "stores", "clientID", err) < 0 ||
                    check_places(spec, "buckets", "identity", err) < 0 ||
-                   check_identity(spec, err) < 0
+                   check_clouds(spec, err) < 0 || check_identity(spec, err) < 0
                ? -1
                : 0;
 }
