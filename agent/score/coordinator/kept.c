@@ -287,6 +287,22 @@ int kept_is_there(struct store *output, const json_t *lines, bool *ret_is_there,
 
 /* ---- the mark ------------------------------------------------------------------------------- */
 
+int kept_unmark(struct prepared_job *prepared, struct error *err) {
+    const struct generation *generation = &prepared->journal.generation;
+    AUTO(tree_freep) json_t *tree = NULL;
+    if (kept_has_items(prepared)) {
+        AUTO(text_freep)
+        char *name = generation_name(generation->home, generation->number, "done", "");
+        return store_remove(prepared->output, name, err);
+    }
+    if (load_made(prepared->output, generation->home, generation->number, &tree, err) < 0 ||
+        !tree || tree_bool(tree, unswept, false)) {
+        return err->kind ? -1 : 0;
+    }
+    json_object_set_new(tree, unswept, json_true());
+    return put_made(prepared->output, generation, tree, err);
+}
+
 int kept_mark(struct prepared_job *prepared, const struct kept_bits *bits, struct error *err) {
     const struct generation *generation = &prepared->journal.generation;
     AUTO(tree_freep) json_t *tree = NULL;

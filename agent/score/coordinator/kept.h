@@ -57,6 +57,8 @@ NODISCARD int kept_store_made(struct store *output, const struct generation *gen
 /* Both owned; NULL: no such object. */
 NODISCARD int kept_load_made(struct store *output, const char *home, int64_t number,
                              json_t **ret_outputs, json_t **ret_lines, struct error *err);
+/* Removes the mark: the outputs are made once more, with other results than those that it names. */
+NODISCARD int kept_unmark(struct prepared_job *prepared, struct error *err);
 /* Stores the mark. bits: of the generation's items, if it has any. */
 NODISCARD int kept_mark(struct prepared_job *prepared, const struct kept_bits *bits,
                         struct error *err);

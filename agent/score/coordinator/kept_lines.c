@@ -132,18 +132,28 @@ static int merge_all(struct merging *merging, struct error *err) {
     return 0;
 }
 
-/* The rest of the earlier file, so that all of it is checked. */
+/* The lines of the last earlier items, which are dropped: none may be left over. */
+static int drop_rest(struct merging *merging, struct error *err) {
+    int found;
+    while ((found = list_reader_next(&merging->then, err)) > 0) {
+        if (has_result(&merging->then, &merging->had) &&
+            take_line(merging, &merging->old_rows, /* writes= */ false, err) < 0) {
+            return -1;
+        }
+    }
+    return found < 0 ? -1 : fill(&merging->old_rows, err);
+}
+
+/* All of the earlier file is read, and is the one that it should be. */
 static int check_old(struct merging *merging, const json_t *then, struct error *err) {
     struct rows *rows = &merging->old_rows;
-    int found = 1;
     char hex[65];
-    while ((rows->at = rows->size, found = fill(rows, err)) > 0) {
-    }
-    digest_end(TAKE(rows->digest), hex);
-    if (found < 0) {
+    int left = drop_rest(merging, err);
+    if (left < 0) {
         return -1;
     }
-    return strcmp(hex, tree_text(then, "sha256", "")) == 0
+    digest_end(TAKE(rows->digest), hex);
+    return left == 0 && strcmp(hex, tree_text(then, "sha256", "")) == 0
                ? 0
                : error_set(err, ERROR_INVALID,
                            "%s/%s is not the file that the last run wrote: --restart makes it "
@@ -253,7 +263,50 @@ static int find_base(struct prepared_job *prepared, struct lines_base *base, str
     return kept_load_made(prepared->output, generation->home, number, &ignored, &base->lines, err);
 }
 
-int kept_lines_find(struct prepared_job *prepared, json_t **ret_lines, struct error *err) {
+static int64_t count_bits(const struct kept_bits *bits) {
+    struct list_results results = kept_bits_results(bits);
+    int64_t count = 0;
+    for (int64_t i = 0; i < bits->count; i++) {
+        count += list_results_has(&results, i);
+    }
+    return count;
+}
+
+static int count_lines(struct store *store, const char *name, int64_t *ret_count,
+                       struct error *err) {
+    AUTO(text_freep) char *chunk = x_malloc(CHUNK_BYTES);
+    struct store_piece piece = {.data = chunk, .size = CHUNK_BYTES};
+    size_t size = 1;
+    *ret_count = 0;
+    while (size > 0) {
+        if (store_read(store, name, &piece, &size, err) < 0) {
+            return -1;
+        }
+        for (size_t i = 0; i < size; i++) {
+            *ret_count += chunk[i] == '\n';
+        }
+        piece.offset += (int64_t)size;
+    }
+    return 0;
+}
+
+/* Items may have been scored since that release's coordinator died. */
+static int check_count(struct prepared_job *prepared, const struct kept_lines *lines,
+                       const char *name, struct error *err) {
+    int64_t count = 0;
+    if (count_lines(prepared->output, name, &count, err) < 0) {
+        return -1;
+    }
+    return count == list_found(prepared->list).kept + count_bits(lines->bits)
+               ? 0
+               : error_set(err, ERROR_INVALID,
+                           "%s/%s lacks results, and an earlier release has not stored which: "
+                           "--restart makes it anew",
+                           store_path(prepared->output), name);
+}
+
+int kept_lines_find(struct prepared_job *prepared, const struct kept_lines *wanted,
+                    json_t **ret_lines, struct error *err) {
     const struct generation *generation = &prepared->journal.generation;
     AUTO(tree_freep) json_t *outputs = NULL;
     AUTO(tree_freep) json_t *lines = NULL;
@@ -264,6 +317,9 @@ int kept_lines_find(struct prepared_job *prepared, json_t **ret_lines, struct er
         (lines && !tree_bool(lines, "merged", false) &&
          kept_is_there(prepared->output, lines, &is_there, err) < 0)) {
         return -1;
+    }
+    if (is_there && check_count(prepared, wanted, tree_text(lines, "name", ""), err) < 0) {
+        return error_context(err, "spec.output.path");
     }
     *ret_lines = is_there ? TAKE(lines) : NULL;
     return 0;

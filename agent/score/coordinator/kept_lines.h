@@ -18,7 +18,8 @@ struct kept_lines {
 NODISCARD int kept_lines_write(struct prepared_job *prepared, const struct kept_lines *lines,
                                json_t **ret_lines, struct error *err);
 /* Whether a predecessor of an earlier release, which stored no merged-N, has written it already:
- * *ret_lines; else NULL. */
-NODISCARD int kept_lines_find(struct prepared_job *prepared, json_t **ret_lines, struct error *err);
+ * *ret_lines; else NULL. INVALID: it lacks lines of items that were scored since. */
+NODISCARD int kept_lines_find(struct prepared_job *prepared, const struct kept_lines *wanted,
+                              json_t **ret_lines, struct error *err);
 /* The entry of the file in result.json; owned. */
 json_t *kept_lines_entry(const json_t *lines);

@@ -28,7 +28,7 @@ static int merge_lines(struct prepared_job *prepared, struct kept_lines *lines, 
     AUTO(text_freep)
     char *fresh = generation_name(generation->home, generation->number, "lines", "");
     lines->fresh = fresh;
-    if (kept_lines_find(prepared, ret_lines, err) < 0 || *ret_lines) {
+    if (kept_lines_find(prepared, lines, ret_lines, err) < 0 || *ret_lines) {
         return *ret_lines ? 0 : -1;
     }
     return make_fresh(prepared, fresh, err) < 0 ||
@@ -115,10 +115,12 @@ static int make(struct prepared_job *prepared, const struct job *job, const stru
 }
 
 /* They were complete when this coordinator began, and are made once more: what says that they are
- * complete goes first, unless another coordinator has said so since. */
+ * complete goes first, unless another coordinator has said so since. Where this one has results of
+ * its own, such words are older than these. */
 static int begin_again(const struct prepared_job *prepared, const struct job *job,
                        struct error *err) {
-    AUTO(tree_freep) json_t *words = rerun_recall(prepared, job);
+    AUTO(tree_freep)
+    json_t *words = prepared->journal.kept_count == 0 ? rerun_recall(prepared, job) : NULL;
     return words
                ? error_set(err, ERROR_GONE, "spec.output.path: another coordinator has finished it")
                : stale_remove_result(prepared->output, /* all= */ false, err);
@@ -131,6 +133,9 @@ int outputs_make(struct prepared_job *prepared, const struct job *job, struct pa
     json_array_clear(outputs);
     if (prepared->has_outputs && begin_again(prepared, job, err) < 0) {
         return -1;
+    }
+    if (kept_unmark(prepared, err) < 0) {
+        return error_context(err, "spec.output.path");
     }
     if ((kept_has_items(prepared) && kept_collect(prepared, job, &bits, err) < 0) ||
         make(prepared, job, &bits, ret_parts, outputs, err) < 0 ||

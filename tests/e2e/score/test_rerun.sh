@@ -18,6 +18,8 @@ RANDOM=$seed
 # Logs each item; one whose text has "bad" fails.
 cat >"$work/code/score.py" <<'P'
 import json, os, sys, time
+def heals(text, path):  # all, or those that end so
+    return os.path.exists(path) and text.endswith(tuple(open(path).read().split()) or "")
 line = json.loads(sys.stdin.readline())["init"]
 asked = os.open(line["arguments"]["asked"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 print('{"ready":true}', flush=True)
@@ -27,7 +29,7 @@ for text in sys.stdin:
     for index, item in enumerate(request["items"]):
         text = open(item).read().strip()
         os.write(asked, f"{os.path.basename(item)}\n".encode())
-        if "bad" in text and not os.path.exists(line["arguments"]["asked"] + ".heals"):
+        if "bad" in text and not heals(text, line["arguments"]["asked"] + ".heals"):
             failed[str(index)] = "a bad file"
         results.append(text if text != "empty" else "")
     time.sleep(line["arguments"].get("sleep", 0))
@@ -293,7 +295,7 @@ for text in sys.stdin:
     print(json.dumps({"ready": True} if "init" in asked else {"id": asked["id"], "results": [row["a"] for row in asked["items"]]}), flush=True)
 P
 is_unswept() { jq -s 'map(.unswept) | any' "$work"/data/table/.windlass/*/made*; }
-# A coordinator that dies when it removes the file that $work/dies names, and windlass with it.
+# A coordinator that dies when it removes the file that $work/dies names, or gives >FILE its name, and windlass with it.
 mkdir "$work/bin"
 cat >"$work/dies.c" <<C
 #define _GNU_SOURCE
@@ -302,16 +304,24 @@ cat >"$work/dies.c" <<C
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-int unlinkat(int folder, const char *name, int flags) {
-    char wanted[256] = "";
+static void die_at(const char *how, const char *name) {
+    char wanted[256] = "", at[256];
     FILE *file = fopen("$work/dies", "r");
     const char *last = strrchr(name, '/');
-    if (file && fscanf(file, "%255s", wanted) == 1 && strcmp(last ? last + 1 : name, wanted) == 0 && unlink("$work/dies") == 0) {
+    snprintf(at, sizeof at, "%s%s", how, last ? last + 1 : name);
+    if (file && fscanf(file, "%255s", wanted) == 1 && strcmp(at, wanted) == 0 && unlink("$work/dies") == 0) {
         kill(getppid(), SIGKILL);
         kill(getpid(), SIGKILL);
     }
     if (file) fclose(file);
+}
+int unlinkat(int folder, const char *name, int flags) {
+    die_at("", name);
     return (int)syscall(SYS_unlinkat, folder, name, flags);
+}
+int renameat(int from_folder, const char *from, int to_folder, const char *to) {
+    die_at(">", to);
+    return (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, 0);
 }
 C
 gcc -shared -fPIC -o "$work/bin/dies.so" "$work/dies.c" || exit 3
@@ -324,7 +334,7 @@ dies_at() {
     shift 2
     echo "$name" >"$work/dies"
     runs "$@"
-    check "killed when it is to remove $name (code $code)" [ $code -eq 137 -a ! -e "$work/dies" ]
+    check "killed when it is to remove or name $name (code $code)" [ $code -eq 137 -a ! -e "$work/dies" ]
     check "nothing says that the output is whole" eval '! "$windlass" verify "$output" >"$work/said" 2>&1 && grep -q "has no result.json" "$work/said"'
 }
 table old.txt
@@ -366,36 +376,76 @@ runs
 check "the next job removes it (code $code)" [ "$code" = 0 -a ! -e "$work/data/gone/2.json" -a -e "$work/data/gone/1.json" ]
 check "and that output is whole, too" "$windlass" verify "$work/data/gone"
 
-# The rows of a rerun are in place when its coordinator dies, and the next job, in the same generation, scores again what had
-# failed: its row must come into the file that is there already; also after a second such death.
-torn() { # the rows of $torn are those of a fresh run
+# The rows are in place, or not yet, when a coordinator dies, and the next job, in the same generation, scores again what had
+# failed: its row must come into the file that is there, also after two such deaths between which one item was healed.
+torn() { # the results of $torn are those of a fresh run
     results "$work/$torn" >"$work/made"
     clear fresh
-    manifest AppendRow 3 "" data/fresh
+    manifest $mode 3 "" data/fresh
     runs
-    check "the rows are those of a fresh run" diff <(results "$work/data/fresh") "$work/made"
+    check "the results are those of a fresh run" diff <(results "$work/data/fresh") "$work/made"
     check "and that output is whole" "$windlass" verify "$work/$torn"
-    manifest AppendRow 2 "" $torn
+    manifest $mode 2 "" $torn
 }
-for torn in data/torn1 data/torn2; do
-    manifest AppendRow 2 "" $torn
-    runs
-    for each in 1 7; do echo "bad $each" >"$work/data/in/$each"; done
+turn() { # CONTENT of the items 1 and 7, which may heal
+    rm -f "$work/asked.heals"
+    for each in 1 7; do echo "$1 $each" >"$work/data/in/$each"; done
+    echo 3 >"$work/data/in/3"
     nap 0.1
-    for ((death = 0; death < ${torn: -1}; death++)); do dies_at lines-1 "$work/$torn"; done
-    touch "$work/asked.heals"
+}
+add_torn() { # WHERE...: a rerun that dies there
+    torn=data/torn$((++torns))
+    rm -f "$work/data/in/7"
+    echo 1 >"$work/data/in/1"
+    manifest $mode 2 "" $torn
     runs
-    check "what had failed is added to the rows in place (code $code)" [ "$code $(asked)$(grep -c bad "$work/$torn/rows.txt")" = "0 1 7 2" ]
+    turn bad
+    local place
+    for place in "$@"; do
+        dies_at "$place" "$work/$torn"
+        echo 1 >>"$work/asked.heals" # the item 1, and then all
+    done
+    : >"$work/asked.heals"
+    runs
+    check "$mode: what had failed is added to the results in place (code $code)" [ $code = 0 ]
     torn
     echo other >"$work/data/in/3"
     nap 0.1
     runs
-    check "and a rerun takes each item's own row from there (code $code)" [ "$code $(asked)" = "0 3 " ]
+    check "and a rerun takes each item's own result from there (code $code)" [ "$code $(asked)" = "0 3 " ]
     torn
-    rm "$work/asked.heals" "$work/data/in/7"
-    for each in 1 3; do echo "$each" >"$work/data/in/$each"; done
+}
+add_early() { # PLACE: a first run ends with failed items; the next job heals them, and dies there
+    local place=$1
+    torn=data/early$((++torns))
+    turn bad
+    manifest $mode 2 "" $torn
+    runs
+    : >"$work/asked.heals"
+    [ -z "$place" ] || dies_at "$place" "$work/$torn"
+    [ -z "$place" ] || echo other >"$work/data/in/3"
     nap 0.1
+    runs
+    check "healed after a first run: each item has its own row (code $code)" [ $code = 0 ]
+    check "the first coordinator does it" [ -n "$place" -o ! -e "$work/state/again-coordinator-2.log" ]
+    torn
+}
+torns=0
+draw "deaths" 2 1 2 3 4 5 6
+for each in "${drawn[@]}"; do
+    mode=AppendRow
+    case $each in
+    1) add_torn lines-1 ;;
+    2) add_torn lines-1 '>rows.txt' ;;
+    3) mode=PerFile && add_torn lines-1 '>outputs.jsonl' ;;
+    4) add_early '>made' ;;
+    5) add_early '>done' ;;
+    6) add_early '' ;;
+    esac
 done
+rm -f "$work/asked.heals" "$work/data/in/7"
+for each in 1 3; do echo "$each" >"$work/data/in/$each"; done
+nap 0.1
 
 # .windlass is deleted by hand, and two inputs go: their results do not stay, also where the coordinator dies while it
 # removes them. What the user has put there stays.
