@@ -9,10 +9,16 @@
 #include <string.h>
 
 enum {
-    LEARN_MAX = 16,
-    MEMBERS_MAX = 1 << 16,
-    TEXT_MAX = 1 << 20, /* a longer one is read as a tree, whose memory is limited */
+    SHAPES_MAX = 16,
+    TRIES_MAX = 256,
+    MEMBERS_MAX = 1 << 16, /* of all shapes */
+    TEXT_MAX = 1 << 20,    /* a longer one is read as a tree, whose memory is limited */
     UNWANTED = -1,
+};
+
+struct wanted {
+    const char *name;
+    int column;
 };
 
 struct member {
@@ -20,32 +26,49 @@ struct member {
     int column;             /* UNWANTED: the value is passed */
 };
 
+/* The members of a row, in its order. */
+struct shape {
+    size_t first, count; /* in flat_row.members */
+    size_t names, names_size;
+};
+
 struct flat_row {
-    const char *const *wanted;
-    size_t count;
-    int learnt; /* times */
+    struct wanted *wanted; /* by name */
+    size_t wanted_count;
+    int tries;
+    struct shape shapes[SHAPES_MAX];
+    int shape_count, latest; /* latest: of the row that was read last */
     struct member *members;
-    size_t member_count; /* 0: none is known */
+    size_t member_count;
     struct buffer names;
 };
 
+static int compare_wanted(const void *a, const void *b) {
+    return strcmp(((const struct wanted *)a)->name, ((const struct wanted *)b)->name);
+}
+
 struct flat_row *flat_row_new(const char *const *names, size_t count) {
+    struct flat_row *row = x_calloc(1, sizeof *row);
+    row->wanted = x_calloc(count + 1, sizeof *row->wanted);
+    row->wanted_count = count;
+    buffer_init(&row->names, TEXT_MAX);
     for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < i; k++) {
-            if (strcmp(names[i], names[k]) == 0) {
-                return NULL;
-            }
+        row->wanted[i] = (struct wanted){names[i], (int)i};
+    }
+    qsort(row->wanted, count, sizeof *row->wanted, compare_wanted);
+    for (size_t i = 1; i < count; i++) {
+        if (compare_wanted(&row->wanted[i - 1], &row->wanted[i]) == 0) {
+            flat_row_free(row);
+            return NULL;
         }
     }
-    struct flat_row *row = x_calloc(1, sizeof *row);
-    *row = (struct flat_row){.wanted = names, .count = count};
-    buffer_init(&row->names, TEXT_MAX);
     return row;
 }
 
 void flat_row_free(struct flat_row *row) {
     if (row) {
         buffer_release(&row->names);
+        free(row->wanted);
         free(row->members);
         free(row);
     }
@@ -53,20 +76,36 @@ void flat_row_free(struct flat_row *row) {
 
 /* ---- learning -------------------------------------------------------------------------------- */
 
-/* name: with its quotes, without escapes. */
-static int find_column(const struct flat_row *row, const char *name, size_t size) {
-    for (size_t i = 0; i < row->count; i++) {
-        if (strncmp(row->wanted[i], name + 1, size - 2) == 0 && !row->wanted[i][size - 2]) {
-            return (int)i;
-        }
-    }
-    return UNWANTED;
+struct name {
+    const char *text;
+    size_t size;
+};
+
+static int compare_name(const void *key, const void *item) {
+    const struct name *name = key;
+    const struct wanted *wanted = item;
+    int order = strncmp(name->text, wanted->name, name->size);
+    return order ? order : -(wanted->name[name->size] != 0);
 }
 
+/* name: with its quotes, without escapes. */
+static int find_column(const struct flat_row *row, const char *name, size_t size) {
+    const struct name key = {name + 1, size - 2};
+    const struct wanted *found =
+        bsearch(&key, row->wanted, row->wanted_count, sizeof *row->wanted, compare_name);
+    return found ? found->column : UNWANTED;
+}
+
+/* Adds it to the last members, which become a shape. */
 static bool learn_member(struct flat_row *row, const struct jsontext_member *member) {
     struct error err = {0};
-    if (row->member_count == MEMBERS_MAX || memchr(member->name, '\\', member->name_size)) {
+    size_t count = row->member_count;
+    if (count == MEMBERS_MAX || memchr(member->name, '\\', member->name_size)) {
         return false;
+    }
+    if ((count & (count - 1)) == 0) { /* a power of two, or 0 */
+        row->members =
+            x_realloc_array(row->members, MAX(2 * count, (size_t)16), sizeof *row->members);
     }
     row->members[row->member_count++] =
         (struct member){.name = row->names.size,
@@ -75,24 +114,40 @@ static bool learn_member(struct flat_row *row, const struct jsontext_member *mem
     return buffer_append(&row->names, member->name, member->name_size, &err) == 0;
 }
 
+static bool is_known(const struct flat_row *row, const struct shape *shape) {
+    for (int i = 0; i < row->shape_count; i++) {
+        const struct shape *known = &row->shapes[i];
+        if (known->names_size == shape->names_size &&
+            memcmp(row->names.data + known->names, row->names.data + shape->names,
+                   shape->names_size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void flat_row_learn(struct flat_row *row, const char *text, size_t size) {
     const char *at = text;
     struct jsontext_member member;
+    struct shape shape = {.first = row->member_count, .names = row->names.size};
     size_t found = 0;
     bool fits = true;
-    if (row->learnt == LEARN_MAX || size > TEXT_MAX) {
+    if (row->tries == TRIES_MAX || row->shape_count == SHAPES_MAX || size > TEXT_MAX) {
         return;
     }
-    row->learnt++;
-    row->member_count = 0;
-    buffer_clear(&row->names);
-    free(row->members);
-    row->members = x_calloc(MIN(MEMBERS_MAX, size + 1), sizeof *row->members);
+    row->tries++;
     while (fits && jsontext_next_member(&at, text + size, &member)) {
         fits = learn_member(row, &member);
         found += fits && row->members[row->member_count - 1].column != UNWANTED;
     }
-    row->member_count = fits && found == row->count ? row->member_count : 0;
+    shape.count = row->member_count - shape.first;
+    shape.names_size = row->names.size - shape.names;
+    if (fits && shape.count > 0 && found == row->wanted_count && !is_known(row, &shape)) {
+        row->shapes[row->shape_count++] = shape;
+        return;
+    }
+    row->member_count = shape.first;
+    row->names.size = shape.names;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -168,18 +223,26 @@ static const char *read_member(const struct flat_row *row, const struct member *
                                         : take_number(at, end, &ret_values[member->column]);
 }
 
-bool flat_row_read(const struct flat_row *row, const char *text, size_t size, double *ret_values) {
+static bool read_shape(const struct flat_row *row, const struct shape *shape, const char *text,
+                       size_t size, double *ret_values) {
     const char *end = text + size, *at = text;
-    if (row->member_count == 0 || size > TEXT_MAX) {
-        return false;
-    }
-    for (size_t i = 0; i < row->member_count; i++) {
+    for (size_t i = 0; i < shape->count; i++) {
         at = pass(at, end, i ? ',' : '{');
-        at = at ? read_member(row, &row->members[i], at, end, ret_values) : NULL;
+        at = at ? read_member(row, &row->members[shape->first + i], at, end, ret_values) : NULL;
         if (!at) {
             return false;
         }
     }
     at = pass(at, end, '}');
     return at == end;
+}
+
+bool flat_row_read(struct flat_row *row, const char *text, size_t size, double *ret_values) {
+    bool is_read = false;
+    for (int i = 0; size <= TEXT_MAX && i < row->shape_count && !is_read; i++) {
+        int next = (row->latest + i) % row->shape_count;
+        is_read = read_shape(row, &row->shapes[next], text, size, ret_values);
+        row->latest = is_read ? next : row->latest;
+    }
+    return is_read;
 }

@@ -157,6 +157,28 @@ static void test_rows_like_those_before_are_read_without_a_tree(void) {
     columns_free(columns);
 }
 
+/* Rows of 17 shapes, as they come in turn: the first 16 are read, and one of them stays known when
+ * rows of it have escapes. */
+static void test_rows_of_several_shapes_are_read_without_a_tree(void) {
+    struct error err = {0};
+    struct columns *columns = NULL;
+    AUTO(tree_freep) json_t *spec = spec_of("[\"a\",\"b\"]");
+    const struct feed_input of = {"x", TENSOR_FLOAT32, {2, {-1, 2}}, NULL};
+    CHECK_OK(make(spec, &of, 1, &columns, &err), &err);
+    char text[17][64];
+    for (int i = 0; columns && i < 17; i++) {
+        static const char escaped[] = "{\"b\":3,\"a\":1,\"n0\":\"\\n\"}";
+        snprintf(text[i], sizeof text[i], "{\"b\":%d,\"a\":1,\"n%d\":\"x\"}", i, i);
+        check_flat(columns, text[i], false);
+        columns_learn(columns, text[i], strlen(text[i]));
+        columns_learn(columns, escaped, strlen(escaped)); /* the first one, again */
+    }
+    for (int i = 0; columns && i < 2 * 17; i++) {
+        check_flat(columns, text[i % 17], i % 17 < 16);
+    }
+    columns_free(columns);
+}
+
 static void test_what_is_never_read_without_a_tree(void) {
     static const char text[] = "{\"a\":1,\"b\":2}";
     static const struct {
@@ -322,6 +344,7 @@ int main(void) {
     TEST(test_a_slice_is_parted_among_the_inputs);
     TEST(test_rows_become_numbers_by_their_names);
     TEST(test_rows_like_those_before_are_read_without_a_tree);
+    TEST(test_rows_of_several_shapes_are_read_without_a_tree);
     TEST(test_what_is_never_read_without_a_tree);
     TEST(test_an_array_has_no_number_that_becomes_infinite);
     TEST(test_the_network_must_take_rows_of_so_many_columns);
