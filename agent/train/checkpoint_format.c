@@ -41,9 +41,21 @@ static json_t *describe(const struct checkpoint_tensor *tensor) {
                      (json_int_t)digest_crc32c(0, tensor->data, tensor_bytes(tensor)), dims);
 }
 
-/* Refuses what could be written, but not be read again. */
-static int check_maxima(const struct checkpoint *checkpoint, size_t head, struct error *err) {
-    size_t bytes = head + CHECKPOINT_TAIL_BYTES;
+static int check_bytes(size_t bytes, struct error *err) {
+    return bytes <= (size_t)CHECKPOINT_BYTES_MAX
+               ? 0
+               : error_set(err, ERROR_INVALID, "it has %zu bytes, at most %lld are supported",
+                           bytes, (long long)CHECKPOINT_BYTES_MAX);
+}
+
+/* Refuses what could be written, but not be read again, before anything of it is made; *ret_bytes:
+ * of the tensors. */
+static int check_maxima(const struct checkpoint *checkpoint, size_t *ret_bytes, struct error *err) {
+    size_t bytes = 0;
+    if (checkpoint->count > CHECKPOINT_TENSORS_MAX) {
+        return error_set(err, ERROR_INVALID, "it has %zu tensors, at most %d are supported",
+                         checkpoint->count, CHECKPOINT_TENSORS_MAX);
+    }
     for (size_t i = 0; i < checkpoint->count; i++) {
         const struct checkpoint_tensor *tensor = &checkpoint->tensors[i];
         bytes += up(tensor_bytes(tensor));
@@ -53,23 +65,21 @@ static int check_maxima(const struct checkpoint *checkpoint, size_t head, struct
                              tensor->name, strlen(tensor->name), CHECKPOINT_NAME_MAX);
         }
     }
-    if (checkpoint->count > CHECKPOINT_TENSORS_MAX) {
-        return error_set(err, ERROR_INVALID, "it has %zu tensors, at most %d are supported",
-                         checkpoint->count, CHECKPOINT_TENSORS_MAX);
-    }
+    *ret_bytes = bytes;
     if (strlen(checkpoint->digest) > CHECKPOINT_DIGEST_MAX) {
         return error_set(err, ERROR_BUG, "its digest has %zu bytes, at most %d are supported",
                          strlen(checkpoint->digest), CHECKPOINT_DIGEST_MAX);
     }
-    return bytes <= (size_t)CHECKPOINT_BYTES_MAX
-               ? 0
-               : error_set(err, ERROR_INVALID, "it has %zu bytes, at most %lld are supported",
-                           bytes, (long long)CHECKPOINT_BYTES_MAX);
+    return check_bytes(bytes, err);
 }
 
 int checkpoint_head(const struct checkpoint *checkpoint, char **ret_head, size_t *ret_size,
                     struct error *err) {
     char seed[SEED_DIGITS + 1];
+    size_t rest = 0; /* of the tensors */
+    if (check_maxima(checkpoint, &rest, err) < 0) {
+        return -1;
+    }
     snprintf(seed, sizeof seed, "%016" PRIx64, checkpoint->seed);
     json_t *tensors = json_array();
     for (size_t i = 0; i < checkpoint->count; i++) {
@@ -87,7 +97,7 @@ int checkpoint_head(const struct checkpoint *checkpoint, char **ret_head, size_t
     }
     uint32_t words[2] = {(uint32_t)size, digest_crc32c(0, text, size)};
     size_t all = up(FIXED_BYTES + size);
-    if (check_maxima(checkpoint, all, err) < 0) {
+    if (check_bytes(all + rest + CHECKPOINT_TAIL_BYTES, err) < 0) {
         return -1;
     }
     char *bytes = x_malloc(all);

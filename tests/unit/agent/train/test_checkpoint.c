@@ -190,7 +190,6 @@ static void test_large_ones_come_back(void) {
     free(values);
 }
 
-/* The newest of one's own generation and older ones stay, and all of newer generations. */
 static void expect_too_large(const struct checkpoint *checkpoint, const char *why) {
     struct error err = {0};
     char *head = NULL;
@@ -199,6 +198,29 @@ static void expect_too_large(const struct checkpoint *checkpoint, const char *wh
     CHECK_INT(err.kind, ERROR_INVALID);
     CHECK(strstr(err.text, why) != NULL);
     free(head);
+}
+
+/* That is seen by their sizes: the data, which is not there, is not looked at. */
+static void test_what_is_too_large_is_refused_by_its_sizes(void) {
+    static const struct {
+        int64_t dims[2];
+        size_t count;
+        const char *why;
+    } rows[] = {{{1 << 17, (1 << 17) + 1}, 1, "it has 68720001024 bytes, at most 68719476736 are"},
+                {{1 << 16, 1 << 17}, 3, "it has 103079215104 bytes, at most 68719476736 are"},
+                {{1 << 20, 1 << 19}, 2, "it has 4398046511104 bytes, at most 68719476736 are"}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct state state;
+        struct checkpoint_tensor tensors[3];
+        make_state(&state, 1, 2);
+        for (size_t k = 0; k < ARRAY_LEN(tensors); k++) {
+            tensors[k] =
+                (struct checkpoint_tensor){"t", {2, {rows[i].dims[0], rows[i].dims[1]}}, NULL};
+        }
+        state.checkpoint.tensors = tensors;
+        state.checkpoint.count = rows[i].count;
+        expect_too_large(&state.checkpoint, rows[i].why);
+    }
 }
 
 static void test_what_could_not_be_read_is_not_written(void) {
@@ -219,6 +241,7 @@ static void test_what_could_not_be_read_is_not_written(void) {
     free(tensors);
 }
 
+/* The newest of one's own generation and older ones stay, and all of newer generations. */
 static void test_old_ones_go(void) {
     struct error err = {0};
     int64_t highest = -1;
@@ -501,6 +524,7 @@ int main(void) {
     TEST(test_tensors_end_before_the_object);
     TEST(test_a_header_of_lists_is_refused);
     TEST(test_large_ones_come_back);
+    TEST(test_what_is_too_large_is_refused_by_its_sizes);
     TEST(test_what_could_not_be_read_is_not_written);
     TEST(test_old_ones_go);
     TEST(test_what_cannot_be_used_is_named);
