@@ -54,22 +54,57 @@ int cloud_mounted_token(const char *path, char **ret_token, struct error *err) {
     return is_word ? 0 : error_set(err, ERROR_DENIED, "%s: one word, a token, is expected", path);
 }
 
-/* An address of this machine or node, which needs no resolver: nothing else is asked in plain. */
-static int find_near(const struct cloud_question *question, struct error *err) {
+static bool is_near(const struct cloud_question *question, const char *address) {
+    bool is_known = address_is_loopback(address);
+    for (const char *const *one = question->addresses; *one; one++) {
+        is_known = is_known || strcmp(address, *one) == 0;
+    }
+    return is_known;
+}
+
+/* A name's addresses, as curl takes them, each near. port: what follows the name in the URL. */
+static int find_near_name(const struct cloud_question *question, const char *name, const char *port,
+                          struct resolver *resolver, char **ret_route, struct error *err) {
+    AUTO(text_freep) char *addresses = NULL;
+    if (resolver_find(resolver, name, RESOLVE_MS, &addresses, err) < 0) {
+        err->kind = ERROR_UNAVAILABLE; /* it comes from a variable and may exist */
+        return -1;
+    }
+    AUTO(text_freep) char *list = x_strdup(addresses);
+    char *rest = list;
+    for (const char *each; (each = strsep(&rest, ","));) {
+        if (!is_near(question, each)) {
+            return error_set(err, ERROR_DENIED,
+                             "%s is \"%.80s\", which has the address %.60s, expected %s or a "
+                             "loopback address",
+                             question->variable, question->url, each, question->addresses[0]);
+        }
+    }
+    int number = *port == ':' ? (int)MIN(strtol(port + 1, NULL, 10), 65536L) : 80;
+    *ret_route = x_printf("%s:%d:%s", name, number, addresses);
+    return 0;
+}
+
+/* This machine or node: nothing else is asked in plain. *ret_route: of a name. */
+static int find_near(const struct cloud_question *question, struct resolver *resolver,
+                     char **ret_route, struct error *err) {
     static const char scheme[] = "http://";
     bool is_plain = text_starts(question->url, scheme) && !strpbrk(question->url, "?#@");
     const char *host = is_plain ? question->url + strlen(scheme) : "";
     bool has_brackets = *host == '[';
     host += has_brackets;
-    AUTO(text_freep) char *name = x_strndup(host, strcspn(host, has_brackets ? "]" : ":/"));
-    bool is_near = address_is_loopback(name);
-    for (const char *const *one = question->addresses; *one; one++) {
-        is_near = is_near || strcmp(name, *one) == 0;
+    size_t length = strcspn(host, has_brackets ? "]" : ":/");
+    AUTO(text_freep) char *name = x_strndup(host, length);
+    if (is_near(question, name)) {
+        return 0;
     }
-    return is_near ? 0
-                   : error_set(err, ERROR_INVALID,
-                               "%s is \"%.80s\", expected http:// and %s or a loopback address",
-                               question->variable, question->url, question->addresses[0]);
+    if (question->takes_names && length && !has_brackets && !address_is_plain_ipv4(name) &&
+        !address_is_refused_host(name)) {
+        return find_near_name(question, name, host + length, resolver, ret_route, err);
+    }
+    return error_set(err, ERROR_INVALID,
+                     "%s is \"%.80s\", expected http:// and %s or a loopback address",
+                     question->variable, question->url, question->addresses[0]);
 }
 
 /* The addresses of a host of the network, as curl takes them; NULL: an IPv6 address is in the URL.
@@ -97,8 +132,9 @@ static int find_route(const struct cloud_question *question, struct resolver *re
 int cloud_question_ask(const struct cloud_question *question, struct resolver *resolver,
                        int *ret_status, char **ret_body, struct error *err) {
     AUTO(text_freep) char *route = NULL;
-    bool is_near = question->addresses != NULL;
-    if ((is_near ? find_near(question, err) : find_route(question, resolver, &route, err)) < 0) {
+    bool is_plain = question->addresses != NULL;
+    if ((is_plain ? find_near(question, resolver, &route, err)
+                  : find_route(question, resolver, &route, err)) < 0) {
         return -1;
     }
     struct http_request request = {.url = question->url,
@@ -108,9 +144,9 @@ int cloud_question_ask(const struct cloud_question *question, struct resolver *r
                                    .body_size = question->form ? strlen(question->form) : 0,
                                    .borrows_body = true,
                                    .is_http1 = true,
-                                   .authorities_file = is_near ? NULL : question->authorities_file,
+                                   .authorities_file = is_plain ? NULL : question->authorities_file,
                                    .resolve = route,
-                                   .timeout_ms = is_near ? NEAR_MS : TRY_MS,
+                                   .timeout_ms = is_plain ? NEAR_MS : TRY_MS,
                                    .bytes_max = ANSWER_BYTES_MAX};
     return http_get(&request, ret_status, ret_body, err);
 }

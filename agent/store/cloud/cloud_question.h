@@ -16,6 +16,7 @@ struct cloud_question {
      * which are asked over plain HTTP; NULL: any host that cloud_check_addresses lets pass, over
      * TLS. */
     const char *const *addresses;
+    bool takes_names; /* with addresses: the host may be a name that has no other addresses */
 };
 
 /* Blocks, asks once, follows no redirect. An answer of any status is none of the errors: INVALID,

@@ -46,8 +46,11 @@ int s3_fetch_google(const struct s3_place *place UNUSED, struct resolver *resolv
     AUTO(text_freep)
     char *url = x_printf("http://%s/computeMetadata/v1/instance/service-accounts/default/token",
                          given ? given : "169.254.169.254");
-    const struct cloud_question question = {
-        .url = url, .headers = headers, .variable = variable, .addresses = addresses};
+    const struct cloud_question question = {.url = url,
+                                            .headers = headers,
+                                            .variable = variable,
+                                            .addresses = addresses,
+                                            .takes_names = true};
     int status = 0;
     char *body = NULL;
     if (cloud_question_ask(&question, resolver, &status, &body, err) < 0) {

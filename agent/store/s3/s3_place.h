@@ -28,7 +28,8 @@
  * What differs:
  *   WINDLASS_GS_ENDPOINT    instead of WINDLASS_S3_ENDPOINT. Default: storage.googleapis.com.
  *   GCE_METADATA_HOST       with "identity": "Node", the host of the metadata service, which gives
- *                           a token ("169.254.169.254")
+ *                           a token ("169.254.169.254", "metadata.google.internal:80"); a name's
+ *                           addresses must be that service's or of this machine
  * Its region is "auto" if none is listed; AWS_... are not used.
  *
  * An endpoint has its buckets in the path; with "style": "Virtual", in the host name. */

@@ -47,6 +47,13 @@ check "its answer is none" odd '{"path": "computeMetadata", "body": "<html>", "t
 check "its token would end a header" odd '{"path": "computeMetadata", "times": 9, "body": "{\"access_token\":\"a\\r\\nb: c\",\"expires_in\":60}"}' \
     as "${gke[@]}" -- says 3 "Google's metadata service: the answer has no valid token" probe $here
 check "nothing is asked elsewhere" as "${gke[@]}" GCE_METADATA_HOST=10.0.0.1 -- says 2 "GCE_METADATA_HOST is \"http://10.0.0.1/computeMetadata" probe $here
+python3 tests/azurite/names.py "$s3" &
+until_true 60 [ -s "$s3/names.port" ]
+named=("${node[@]}" WINDLASS_NAME_SERVERS="127.0.0.1:$(cat "$s3/names.port")")
+check "the metadata service by a name" as "${named[@]}" GCE_METADATA_HOST=metadata.windlass.test:${near##*:} -- round_trip
+check "a name with another address, too" as "${named[@]}" GCE_METADATA_HOST=far.windlass.test:${near##*:} -- \
+    says 3 "which has the address 10.0.0.1, expected 169.254.169.254 or a loopback address" probe $here
+check "a name that is not there" as "${named[@]}" GCE_METADATA_HOST=metadata.google.test -- says 3 "unavailable: $here: Google's metadata service: metadata.google.test: host not found" probe $here
 check "the role of a service account is Amazon's" as 'WINDLASS_BUCKETS=[{"name":"films","identity":"ServiceAccount"}]' -- says 2 "identity ServiceAccount is not for gs://" probe $here
 
 ##### a job
