@@ -34,8 +34,9 @@ NODISCARD int commit_open(struct store *output, const struct commit_identity *id
                           commit_each *each, void *context, struct commit_log **ret_log,
                           struct error *err);
 /* Passes all records of an output, as commit_open does, without claiming anything: for a look at
- * what is there. Of tries, `each` gets the type alone: they are by far the most, and commit_open
- * reads them. identity: run, uid and job as for commit_open. */
+ * what is there. Of tries as they are written here, `each` gets the type and the epoch alone, and
+ * what else is in their lines is not checked: they are by far the most, and the commit_open that
+ * follows reads them. identity: run, uid and job as for commit_open. */
 NODISCARD int commit_scan(struct store *output, const struct commit_identity *identity,
                           commit_each *each, void *context, struct error *err);
 /* Drops records that are added but not stored yet, as if this process had died. Accepts NULL. Waits

@@ -25,7 +25,7 @@ struct commit_reader {
     int64_t timeout_ms, absent_ms;
     struct commit_trouble *trouble; /* NULL: it is not shown */
     commit_each *each;
-    bool is_brief; /* of tries `each` gets the type alone */
+    bool is_brief; /* see commit_read_records */
     void *context;
     struct commit_seen *seen; /* NULL: none */
     int64_t next;             /* number */

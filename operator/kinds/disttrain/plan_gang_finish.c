@@ -17,7 +17,8 @@ bool disttrain_may_finish(const struct disttrain_plan *gang) {
     const struct pod_phase *hub = gang->hub;
     const json_t *outputs = tree_get(gang->job.observed->object, "spec.outputs");
     bool has_place = !gang->spec.command || json_array_size(outputs) > 0;
-    /* An agent that may be of an older version would start the gang once more. */
+    /* Its agent may be older, a trainer's own image or one of an earlier controller's: it would not
+     * know WINDLASS_FINISHES, and start the gang once more. */
     if (gang->spec.job.is_image_given || gang->spec.job.is_image_older) {
         return false;
     }
