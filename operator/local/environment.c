@@ -19,7 +19,7 @@ static const char *const inherited[] = {
     "AWS_ROLE_SESSION_NAME", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ENDPOINT_URL_STS",
     "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
     "AWS_EC2_METADATA_SERVICE_ENDPOINT", "DOCKER_CONFIG", "XDG_CACHE_HOME", "HTTPS_PROXY",
-    "NO_PROXY"};
+    "NO_PROXY", "https_proxy", "no_proxy"};
 static const char *const inherited_prefixes[] = {"ASAN_", "UBSAN_",  "LSAN_", "TSAN_",
                                                  "DNNL_", "ONEDNN_", "AZURE_"};
 

@@ -74,17 +74,26 @@ static void keep_begun(json_t *paths, const json_t *then) {
 
 int rerun_find_paths(struct prepared_job *prepared, struct job *job, struct error *err) {
     AUTO(tree_freep) json_t *begun = NULL;
+    struct error cause = {0};
     prepared->given = json_deep_copy(job->spec);
-    if (run_paths_find(job->spec, &prepared->paths, err) < 0) {
-        return -1;
-    }
-    if (json_object_size(prepared->paths) == 0) {
+    if (run_paths_find(job->spec, &prepared->paths, &cause) == 0 &&
+        json_object_size(prepared->paths) == 0) {
         return 0;
     }
     if (read_snapshot(prepared, job, &begun, err) < 0) {
         return -1;
     }
-    keep_begun(prepared->paths, json_object_get(begun, "paths"));
+    const json_t *paths = json_object_get(begun, "paths");
+    if (!cause.kind) {
+        keep_begun(prepared->paths, paths);
+    } else if (json_object_size(paths) > 0) { /* a tag may be gone, or its registry be away */
+        log_event(LOG_WARNING, "%s: this run goes on with what it began with", cause.text);
+        json_decref(prepared->paths);
+        prepared->paths = json_deep_copy(paths);
+    } else {
+        *err = cause;
+        return -1;
+    }
     run_paths_apply(job->spec, prepared->paths);
     return 0;
 }

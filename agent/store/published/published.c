@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #define FRAGMENT "#sha256="
-#define FILE_BYTES_MAX ((int64_t)64 << 30)
 enum { TRIES = 5, BACK_OFF_MS = 50 };
 
 bool published_is(const char *path) {
@@ -114,7 +113,7 @@ static int begin_anew(struct reading *reading, struct error *err) {
 static int take_piece(void *context, const char *data, size_t size, struct error *err) {
     struct reading *reading = context;
     int64_t most = reading->source->size_bytes;
-    most = most < 0 ? FILE_BYTES_MAX : MIN(most, FILE_BYTES_MAX);
+    most = most < 0 ? PUBLISHED_BYTES_MAX : MIN(most, PUBLISHED_BYTES_MAX);
     if ((int64_t)size > most - reading->at) {
         reading->is_beyond = true;
         return error_set(err, ERROR_INVALID, "has more than %lld bytes", (long long)most);

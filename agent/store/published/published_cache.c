@@ -72,11 +72,13 @@ void published_cache_close(struct published_cache *cache) {
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* Copies all that is in one file to the end of another. */
-static bool copy(int from_fd, int to_fd, char hex[static 65]) {
+/* Copies all that is in one file to the end of another. *ret_is_full: the other one could not be
+ * written. */
+static bool copy(int from_fd, int to_fd, char hex[static 65], bool *ret_is_full) {
     AUTO(text_freep) char *piece = x_malloc(PIECE_BYTES);
     struct digest *digest = digest_new();
     bool is_whole = false;
+    *ret_is_full = false;
     for (off_t at = 0;;) {
         ssize_t size = pread(from_fd, piece, PIECE_BYTES, at);
         if (size <= 0) {
@@ -85,6 +87,7 @@ static bool copy(int from_fd, int to_fd, char hex[static 65]) {
         }
         digest_add(digest, piece, (size_t)size);
         if (pwrite(to_fd, piece, (size_t)size, at) != size) {
+            *ret_is_full = true;
             break;
         }
         at += size;
@@ -103,12 +106,15 @@ bool published_cache_take(const struct published_cache *cache, const char *sha25
     if (kept < 0) {
         return false;
     }
-    bool is_file = fstat(kept, &status) == 0 && S_ISREG(status.st_mode);
-    if (is_file && copy(kept, fd, hex) && strcmp(hex, sha256) == 0) {
+    bool is_full = false, is_file = fstat(kept, &status) == 0 && S_ISREG(status.st_mode) &&
+                                    status.st_size <= PUBLISHED_BYTES_MAX;
+    if (is_file && copy(kept, fd, hex, &is_full) && strcmp(hex, sha256) == 0) {
         (void)!futimens(kept, NULL); /* the one that was used last is removed last */
         return true;
     }
-    (void)!unlinkat(cache->folder_fd, sha256, 0);
+    if (!is_full) { /* a reader without room says nothing of the file */
+        (void)!unlinkat(cache->folder_fd, sha256, 0);
+    }
     (void)!ftruncate(fd, 0);
     return false;
 }
@@ -161,8 +167,9 @@ void published_cache_keep(const struct published_cache *cache, const char *sha25
     if (to < 0) {
         return;
     }
-    bool is_kept = copy(fd, to, hex) && strcmp(hex, sha256) == 0 && fsync(to) == 0 &&
-                   renameat(cache->folder_fd, part, cache->folder_fd, sha256) == 0;
+    bool is_full = false, is_kept = copy(fd, to, hex, &is_full) && strcmp(hex, sha256) == 0 &&
+                                    fsync(to) == 0 &&
+                                    renameat(cache->folder_fd, part, cache->folder_fd, sha256) == 0;
     is_kept ? (void)0 : (void)!unlinkat(cache->folder_fd, part, 0);
     while (remove_one(cache->folder_fd)) {
     }

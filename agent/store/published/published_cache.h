@@ -6,6 +6,8 @@
 
 #include "lib/error.h"
 
+#define PUBLISHED_BYTES_MAX ((int64_t)64 << 30) /* of one file */
+
 struct published_cache {
     int folder_fd; /* -1: nothing is kept */
     int lock_fd;   /* -1: no lock is held */

@@ -122,7 +122,8 @@ static int find_route(struct published_client *client, const char *url, const ch
     AUTO(text_freep) char *host = NULL, *addresses = NULL;
     int port = 0;
     if (!url_host(url, &host, &port)) {
-        return error_set(err, ERROR_INVALID, "\"%.100s\": expected https:// and a host", url);
+        int shown = (int)MIN(strcspn(url, "?#"), (size_t)100); /* a query may be a signature */
+        return error_set(err, ERROR_INVALID, "\"%.*s\": expected https:// and a host", shown, url);
     }
     *ret_proxy = find_proxy(host);
     if (cloud_check_addresses(host, host, err) < 0) {

@@ -72,7 +72,7 @@ class Server(http.server.BaseHTTPRequestHandler):
 
     def answer(self):
         place = self.path.split("?")[0]
-        targets = {"/moved.onnx": "/good.onnx?signed=1", "/round.onnx": "/round.onnx", "/plain.onnx": "http://127.0.0.1/x",
+        targets = {"/moved.onnx": "/good.onnx?signed=1", "/round.onnx": "/round.onnx", "/plain.onnx": "http://127.0.0.1/x?signature=secret",
                    "/metadata.onnx": "https://169.254.169.254/latest"}
         if place in targets:
             self.end(302, [("Location", targets[place])])
