@@ -112,7 +112,7 @@ bool published_cache_take(const struct published_cache *cache, const char *sha25
         (void)!futimens(kept, NULL); /* the one that was used last is removed last */
         return true;
     }
-    if (!is_full) { /* a reader without room says nothing of the file */
+    if (!is_full) { /* a reader without room: the file may be good */
         (void)!unlinkat(cache->folder_fd, sha256, 0);
     }
     (void)!ftruncate(fd, 0);
