@@ -11,7 +11,7 @@ large=${QUERY_LARGE:-$([ -z "${SOAK_ROUNDS:-}" ] && echo 100000 || echo 10000000
 work=$(mktemp -d)
 server=
 finish() {
-    [ -z "$server" ] || kill "$server" 2>/dev/null
+    [ -z "$server" ] || kill -INT "$server" 2>/dev/null # fast: clients are cut off
     wait
     rm -rf "$work"
 }
