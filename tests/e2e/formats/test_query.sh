@@ -11,7 +11,7 @@ large=${QUERY_LARGE:-$([ -z "${SOAK_ROUNDS:-}" ] && echo 100000 || echo 10000000
 work=$(mktemp -d)
 server=
 finish() {
-    [ -z "$server" ] || kill -INT "$server" 2>/dev/null # fast: clients are cut off
+    [ -z "$server" ] || { kill -INT $(pgrep -P "$server"); kill "$server"; } 2>/dev/null # postgres is its child
     wait
     rm -rf "$work"
 }

@@ -29,7 +29,7 @@ struct conv {
     void *weights, *bias; /* packed; NULL: inputs 1 and 2 */
     cudnnConvolutionFwdAlgo_t algorithm;
     size_t workspace_bytes;
-    bool is_whole;    /* PARAM_EXACT: no algorithm that rounds, no 16 bits */
+    bool is_whole; /* whole numbers: no algorithm that rounds, no 16 bits (float16 ends at 65504) */
     bool tries_fused; /* until cuDNN reports that it has no such kernel */
 };
 
@@ -302,7 +302,7 @@ static int try_layout(struct preparation *prepare, bool is_channels_last, bool i
     struct conv *conv = task->params = x_calloc(1, sizeof *conv);
     task->release = conv_release;
     conv->description.gpu = prepare->gpu;
-    conv->is_whole = node_integer(node, PARAM_IS_WHOLE, 0) == PARAM_EXACT;
+    conv->is_whole = node_integer(node, PARAM_IS_WHOLE, 0) != 0;
     conv->fused = fusion_of(prepare->step);
     conv->description.window =
         step_window_of(&window, &task->inputs[0].shape, &task->outputs[0].shape);

@@ -233,10 +233,10 @@ static int gemm_channels_last(struct preparation *prepare, struct gemm *gemm, st
     bool is_row = has_bias && shape_count(&task->inputs[2].shape) == product->n &&
                   task->inputs[2].shape.dims[task->inputs[2].shape.rank - 1] == product->n;
     bool is_relu = !gemm->fused.has_bounds || (gemm->fused.low == 0 && isinf(gemm->fused.high));
-    if (prepare->gpu->type == KERNELS_FLOAT32 ||
-        node_integer(node, PARAM_IS_WHOLE, 0) == PARAM_EXACT || !weights ||
-        (has_bias && (!bias || !is_row)) || product->a_turned || (has_bias && product->beta != 1) ||
-        !is_relu || !channels_last_fits(task->inputs[0].type, &task->inputs[0].shape) ||
+    if (prepare->gpu->type == KERNELS_FLOAT32 || node_integer(node, PARAM_IS_WHOLE, 0) != 0 ||
+        !weights || (has_bias && (!bias || !is_row)) || product->a_turned ||
+        (has_bias && product->beta != 1) || !is_relu ||
+        !channels_last_fits(task->inputs[0].type, &task->inputs[0].shape) ||
         !channels_last_fits(task->outputs[0].type, &task->outputs[0].shape)) {
         return 1;
     }
